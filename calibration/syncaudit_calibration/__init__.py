@@ -32,25 +32,19 @@ __all__ = [
     "error_budget",
 ]
 
-# Where each name lives; imported on first use (PEP 562).
-_HOME_OF = {
-    "CalibratedFlash": "calibration",
-    "CalibratedSource": "calibration",
-    "CalibratedStep": "calibration",
-    "Calibration": "calibration",
+# Names that are not in `calibration`; all are imported on first use (PEP 562).
+_HOMES = {
     "CalibrationError": "errors",
     "calibrate": "calibrate_recording",
     "calibrate_events": "bundle",
-    "error_budget": "calibration",
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module that defines it."""
-    home = _HOME_OF.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'calibration')}"), name)
     globals()[name] = value
     return value
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.box_posterior import refine_boxes
 from syncaudit_calibration.boxes import bend_boxes
 from syncaudit_calibration.normal_equations import (
@@ -35,11 +35,14 @@ from syncaudit_calibration.normal_equations import (
     solve,
 )
 from syncaudit_calibration.observations import Observations
-from syncaudit_calibration.student import widened
-from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter, is_confirmed
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit_calibration.variances import (
+    Groups,
+    Scatter,
+    grouped,
+    improve_scatter,
+    is_confirmed,
+    widened,
+)
 
 N_ROBUST = 8
 N_FINAL = 24
@@ -48,43 +51,33 @@ MAX_Z = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adjustment:
-    """The solution.
+    """The solution."""
 
-    Parameters
-    ----------
-    x : ndarray, shape (p,)
-        Unknowns (corrections to the assumed values).
-    covariance : ndarray, shape (p, p)
-        Of the unknowns, including scatter beyond the stated errors.
-    flash_s, flash_std_s : ndarray, shape (f,)
-        Half-light instants after the reference's anchor.
-    residuals_s : ndarray, shape (n,)
-        Observed minus solved in reference time; for intervals, the distance from the box.
-    is_used : ndarray of bool, shape (n,)
-        False for outliers, which are ignored.
-    jitter_s : ndarray, shape (s,)
-        Standard deviation of each source's timestamps; NaN where only intervals are known.
-    scale : ndarray, shape (s,)
-        Factor on the stated errors of each source's detections.
-    """
-
-    x: Floats
-    covariance: Floats
+    observations: Observations  # the equations
+    x: Floats  # shape (p,): unknowns (corrections to the assumed values)
+    covariance: Floats  # shape (p, p): of the unknowns, including scatter beyond the stated errors
+    # shape (f,): half-light instants after the reference's anchor
     flash_s: Floats
     flash_std_s: Floats
+    # shape (n,): observed minus solved in reference time; for intervals, the distance from the box
     residuals_s: Floats
-    is_used: Bools
+    is_used: Bools  # shape (n,): false for outliers, which are ignored
+    # shape (s,): standard deviation of each source's timestamps; NaN where only intervals are known
     jitter_s: Floats
-    scale: Floats
+    scale: Floats  # shape (s,): factor on the stated errors of each source's detections
+
+    def value_of(self, column: int | None) -> tuple[float, float]:
+        """Return the value of an unknown and its standard error; zeros without a column."""
+        if column is None:
+            return 0.0, 0.0
+        value = self.observations.unknowns[column].assumed + float(self.x[column])
+        return value, float(np.sqrt(self.covariance[column, column]))
 
 
 def adjust(observations: Observations) -> Adjustment:
     """Solve the bundle.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations, seeded well enough to be linear (except for drift times line delay).
+    `observations` are seeded well enough to be linear (except for drift times line delay).
     """
     n = observations.u_s.size
     n_sources = len(observations.sources)
@@ -145,6 +138,7 @@ def adjust(observations: Observations) -> Adjustment:
     residuals = residuals_of(observations, solution)
     outside = np.sign(residuals) * np.maximum(np.abs(residuals) - observations.half_s, 0.0)
     return Adjustment(
+        observations=observations,
         x=solution.x,
         covariance=solution.covariance,
         flash_s=solution.flash_s,
@@ -156,16 +150,12 @@ def adjust(observations: Observations) -> Adjustment:
     )
 
 
-def noise_of(observations: Observations, adjustment: Adjustment, which: Bools) -> Noise:
+def noise_of(adjustment: Adjustment, which: Bools) -> Noise:
     """Return the covariance of some of the points, as estimated by a solution.
 
-    Parameters
-    ----------
-    observations, adjustment
-        Equations and solution.
-    which : ndarray of bool, shape (n,)
-        Points to include, outliers or not; no intervals.
+    `which`, shape (n,): points to include, outliers or not; no intervals.
     """
+    observations = adjustment.observations
     scatter = Scatter(jitter_s=np.nan_to_num(adjustment.jitter_s, nan=0.0), scale=adjustment.scale)
     std = _std(observations, adjustment.x)
     nothing = np.zeros(std.size)
@@ -234,17 +224,4 @@ def _inliers(
     sign = np.where(was_used & (observations.half_s == 0.0), -1.0, 1.0)
     expected = np.sqrt(np.maximum(std**2 + sign * spread, 0.01 * std**2))
     off = np.maximum(np.abs(residuals) - observations.half_s, 0.0)
-    inside: Bools = off <= MAX_Z * np.minimum(expected, std + np.sqrt(spread))
-    return inside
-
-
-def value_of(
-    observations: Observations, adjustment: Adjustment, column: int | None
-) -> tuple[float, float]:
-    """Return the value of an unknown and its standard error; zeros without a column."""
-    if column is None:
-        return 0.0, 0.0
-    return (
-        observations.unknowns[column].assumed + float(adjustment.x[column]),
-        float(np.sqrt(adjustment.covariance[column, column])),
-    )
+    return off <= MAX_Z * np.minimum(expected, std + np.sqrt(spread))

@@ -104,7 +104,7 @@ def apply(
 
     def keep(outcome: ClipOutcome) -> None:
         tally.add(outcome)
-        is_remarkable = any(source.is_failure or source.remarks for source in outcome.sources)
+        is_remarkable = any(source.is_remarkable for source in outcome.sources.values())
         if is_short or (is_remarkable and len(shown) < _SHOW_ALL_UP_TO):
             shown.append(outcome)
         progress.update(f"{tally.n_clips} of {len(clips)} clips corrected ...")

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import Corrections, EventMatch, Instants
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from syncaudit.model.arrays import Floats, Ints
 
 # Maximum distance from a flash at which an event is attached to it, in addition to its own error.
 ATTACH_S = 2e-4

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import iter_luma
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, FlashEdges
+from syncaudit.model.arrays import Floats
 
 N_IMAGES = 3
 # Neighbouring frames on either side to compare with, as in the detector.
@@ -19,23 +20,13 @@ NEIGHBOURS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandImage:
-    """One lit frame.
+    """One lit frame."""
 
-    Parameters
-    ----------
-    index : int
-        Position in file order.
-    luma : ndarray of uint8, shape (h, w)
-        The frame, its lines as rows in the order in which they are read.
-    gain : ndarray, shape (h,)
-        Mean brightness of each row minus that of the neighbouring frames.
-    edges : list of (row, std, exposure part)
-        Fitted edges, rows from the top.
-    """
-
-    index: int
+    index: int  # position in file order
+    # shape (h, w): the frame, its lines as rows in the order in which they are read
     luma: NDArray[np.uint8]
-    gain: NDArray[np.float64]
+    gain: Floats  # shape (h,): mean brightness of each row minus that of the neighbouring frames
+    # (row, std, exposure part): fitted edges, rows from the top
     edges: list[tuple[float, float, float]]
 
 

@@ -17,20 +17,16 @@ drift and one step. More unknowns are sampled jointly (`moments_of`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import log_ndtr, ndtr
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 CLOCK, LATENCIES = ("offset", "drift"), ("half_light", "length")
 # With at least this many dated flashes bounding it, a clock does not need flashes that are seen
@@ -42,67 +38,29 @@ MAX_STD_SHARE = 0.05
 MIN_LOG = -12.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Bounds:
-    """Intervals at the current solution.
-
-    Parameters
-    ----------
-    low_s, high_s, soft_s : ndarray, shape (n,)
-        Ends, relative to the date of the flash if there is one, and their softness.
-    flash : ndarray of int, shape (n,)
-        Flash of each interval.
-    terms : ndarray, shape (n, d)
-        Derivatives by the sought unknowns.
-    """
-
-    low_s: Floats
-    high_s: Floats
-    soft_s: Floats
-    flash: Ints
-    terms: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Dates:
     """Times of the flashes from points, as functions of the sought unknowns.
 
-    Parameters
-    ----------
-    columns : list of int
-        The sought unknowns, among all unknowns.
-    is_dated : ndarray of bool, shape (f,)
-        Whether points date the flash; other flashes have the time 0.
-    time_s, variance : ndarray, shape (f,)
-        Time with the clocks of the solution, and its variance given these clocks.
-    terms : ndarray, shape (f, d)
-        Derivatives of the time by the sought unknowns.
+    `columns` are the sought unknowns, among all unknowns; `is_dated`, shape (f,): whether points
+    date the flash.
     """
 
-    columns: list[int]
-    is_dated: Bools
-    time_s: Floats
-    variance: Floats
-    terms: Floats
-
-    @classmethod
-    def of(
-        cls, solution: Solution, by_points: Solution, dated: Bools, columns: list[int]
-    ) -> _Dates:
+    def __init__(
+        self, solution: Solution, by_points: Solution, is_dated: Bools, columns: list[int]
+    ) -> None:
+        self.columns, self.is_dated = columns, is_dated
         # Regression of the flashes on these clocks, using covariance factors for numerical
         # stability: the priors are seconds wide.
         of_flash, of_clock = by_points.share @ by_points.factor, by_points.factor[columns]
         found = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0]
-        terms: Floats = np.where(dated[:, None], found.T, 0.0)
-        rest = of_flash - terms @ of_clock
+        self.terms: Floats = np.where(is_dated[:, None], found.T, 0.0)
+        """Derivatives of the times by the sought unknowns, shape (f, d)."""
+        rest = of_flash - self.terms @ of_clock
         centre = (by_points.x - solution.x)[columns]
-        return cls(
-            columns=columns,
-            is_dated=dated,
-            time_s=np.where(dated, by_points.flash_s - terms @ centre, 0.0),
-            variance=by_points.own_var + np.einsum("ij,ij->i", rest, rest),
-            terms=terms,
-        )
+        self.time_s: Floats = np.where(is_dated, by_points.flash_s - self.terms @ centre, 0.0)
+        """Times with the clocks of the solution, shape (f,); 0 for other flashes."""
+        self.variance = by_points.own_var + np.einsum("ij,ij->i", rest, rest)
+        """Their variances, given these clocks."""
 
 
 def refine_boxes(
@@ -110,16 +68,8 @@ def refine_boxes(
 ) -> Solution:
     """Refine the clocks of sources with intervals, and their errors, by the posterior of bounds.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    solution : Solution
-        Solution with intervals treated as Gaussians.
-    noise : Noise
-        Covariance used for that solution.
-    is_used : ndarray of bool, shape (n,)
-        False for outliers.
+    `solution` treats intervals as Gaussians, with the covariance `noise`; `is_used`, shape (n,), is
+    false for outliers.
     """
     is_box = observations.half_s > 0.0
     use = is_box & is_used
@@ -150,8 +100,8 @@ def refine_boxes(
         ]
         which = use.copy()
         which[use] = has_say[:, own].any(axis=1)
-        dates = _Dates.of(solution, by_points, dated, columns)
-        density = _density(_bounds(observations, solution, which, dates), dates)
+        dates = _Dates(solution, by_points, dated, columns)
+        density = _density(observations, solution, which, dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]
         mean, covariance = moments_of(density, start)
@@ -174,8 +124,7 @@ def _by_latencies(
     ]
     shared = gaussian.covariance[np.ix_(columns, others)]
     own = gaussian.covariance[np.ix_(others, others)]
-    found: Floats = shared @ np.linalg.pinv(own) @ shared.T
-    return found
+    return shared @ np.linalg.pinv(own) @ shared.T
 
 
 def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> Bools:
@@ -215,40 +164,34 @@ def _with_points(
 
     def with_points(theta: Floats) -> Floats:
         off = theta - centre
-        logs: Floats = density(theta) - 0.5 * np.einsum("ni,ij,nj->n", off, precision, off)
-        return logs
+        return np.asarray(density(theta) - 0.5 * np.einsum("ni,ij,nj->n", off, precision, off))
 
     return with_points
-
-
-def _bounds(observations: Observations, solution: Solution, use: Bools, dates: _Dates) -> _Bounds:
-    flash = observations.flash[use]
-    middle = residuals_of(observations, solution)[use] + solution.flash_s[flash]
-    middle -= dates.time_s[flash]
-    half = observations.half_s[use]
-    return _Bounds(
-        low_s=middle - half,
-        high_s=middle + half,
-        soft_s=observations.std_s[use],
-        flash=flash,
-        terms=solution.design[use][:, dates.columns] - dates.terms[flash],
-    )
 
 
 def _log_inside(a: Floats, b: Floats) -> Floats:
     """Return ``log(Phi(b) - Phi(a))`` for a < b, not below `MIN_LOG`."""
     inside = np.where(a + b > 0.0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
-    logs: Floats = np.log(np.maximum(inside, np.exp(MIN_LOG)))
-    return logs
+    return np.log(np.maximum(inside, np.exp(MIN_LOG)))
 
 
-def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
-    """Return the log-likelihood of the clocks given the intervals."""
-    order = np.argsort(bounds.flash, kind="stable")
-    flash = bounds.flash[order]
+def _density(
+    observations: Observations, solution: Solution, use: Bools, dates: _Dates
+) -> LogDensity:
+    """Return the log-likelihood of the clocks given the intervals, around the solution.
+
+    The ends of an interval are relative to the date of its flash, if there is one.
+    """
+    flash = observations.flash[use]
+    middle = residuals_of(observations, solution)[use] + solution.flash_s[flash]
+    middle -= dates.time_s[flash]
+    terms = solution.design[use][:, dates.columns] - dates.terms[flash]
+    order = np.argsort(flash, kind="stable")
+    flash, middle, terms = flash[order], middle[order], terms[order]
+    half, q = observations.half_s[use][order], observations.std_s[use][order]
+    low, high = middle - half, middle + half
     first = np.flatnonzero(np.concatenate([[True], np.diff(flash) > 0]))
-    low, high, q = bounds.low_s[order], bounds.high_s[order], bounds.soft_s[order]
-    terms, numbers = bounds.terms[order], flash[first]
+    numbers = flash[first]
     softness = np.sqrt(np.add.reduceat(q**2, first) / np.diff(np.append(first, q.size)))
     is_dated = dates.is_dated[numbers]
     spread = np.sqrt(softness**2 + dates.variance[numbers])
@@ -260,8 +203,7 @@ def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
         first_high = np.minimum.reduceat(high + moved, first, axis=1)
         by_date = _log_inside(last_low / spread, np.maximum(first_high, last_low) / spread)
         by_overlap = np.maximum(log_ndtr((first_high - last_low) / both), MIN_LOG)
-        logs: Floats = np.where(is_dated, by_date, by_overlap).sum(axis=1)
-        return logs
+        return np.asarray(np.where(is_dated, by_date, by_overlap).sum(axis=1))
 
     return density
 

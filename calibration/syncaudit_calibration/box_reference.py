@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit_calibration.adjustment import Adjustment, adjust
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
 
 
 def adjust_with_any_reference(observations: Observations) -> Adjustment:
@@ -39,10 +36,11 @@ def adjust_with_any_reference(observations: Observations) -> Adjustment:
         unknowns[column] = replace(unknowns[column], source=reference)
         design[:, column] = own * (1.0 if kind == "offset" else observations.u_s)
     turned = replace(observations, design=design, unknowns=tuple(unknowns))
-    return _turned_back(turned, adjust(turned), reference)
+    return replace(_turned_back(adjust(turned), reference), observations=observations)
 
 
-def _turned_back(observations: Observations, found: Adjustment, reference: str) -> Adjustment:
+def _turned_back(found: Adjustment, reference: str) -> Adjustment:
+    observations = found.observations
     offset = observations.column("offset", reference)
     drift = observations.column("drift", reference)
     if offset is None or drift is None:

@@ -10,11 +10,9 @@ posterior mean and errors.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
 
 # Sharpness of the ends in half widths: enough to place a clock; sharper ends need more iterations.
 END_SHARE = 0.05
@@ -26,20 +24,12 @@ def bend_boxes(
     residuals: Floats,
     mean: Floats,
     variance: Floats,
-    is_box: NDArray[np.bool_],
+    is_box: Bools,
 ) -> tuple[Floats, Floats]:
     """Return the Gaussians that approximate the boxes' penalties at the solution.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    residuals : ndarray, shape (n,)
-        Of the solution.
-    mean, variance : ndarray, shape (n,)
-        Current Gaussians.
-    is_box : ndarray of bool, shape (n,)
-        Which ones to replace.
+    `residuals`, shape (n,), are those of the solution, `mean` and `variance` the current Gaussians;
+    those of `is_box` are replaced.
     """
     half, soft, off = observations.half_s[is_box], observations.std_s[is_box], residuals[is_box]
     inside_var = half**2 / 3.0 + soft**2

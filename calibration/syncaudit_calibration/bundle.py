@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.estimators.events import (
     EventEvidence,
@@ -21,18 +18,16 @@ from syncaudit.estimators.events import (
 )
 from syncaudit.estimators.events.flashes import KNOWN_SHARE
 from syncaudit.estimators.events.light_length import LightLength
-from syncaudit_calibration.adjustment import Adjustment, value_of
+from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.observability import unobservable_cameras
-from syncaudit_calibration.observations import Observations, observe
+from syncaudit_calibration.observations import observe
 from syncaudit_calibration.outcome import calibration_of
 from syncaudit_calibration.seed import Seed, find_seed
 from syncaudit_calibration.statements import find_contradicted, without_statement
 from syncaudit_calibration.step_search import solve_with_steps
-
-Floats = NDArray[np.float64]
 
 NEXT_TIME = (
     "Record at least 30 s with an irregular train ('syncaudit flash-plan' makes one) that "
@@ -104,12 +99,11 @@ def calibrate_events(
         solved = _solved(left, light, reference, max_offset_s)
         if isinstance(solved, dict):
             raise _impossible(solved | refused)
-        seed, observations, adjustment = solved
-        refused |= seed.refused
-        unobservable = unobservable_cameras(observations, adjustment)
+        refused |= solved.observations.seed.refused
+        unobservable = unobservable_cameras(solved)
         useless = unobservable.refused
         if not useless:
-            contradicted = find_contradicted(observations)
+            contradicted = find_contradicted(solved.observations)
             warnings += [f"{each.words}: it was not used" for each in contradicted]
             if not contradicted:
                 warnings += unobservable.vague.values()
@@ -121,7 +115,7 @@ def calibrate_events(
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
     narrow = [light.narrowed(item) for item in left]
-    return calibration_of(narrow, seed, observations, adjustment, refused, set(read), warnings)
+    return calibration_of(narrow, solved, refused, set(read), warnings)
 
 
 def _line_delays_s(
@@ -132,12 +126,11 @@ def _line_delays_s(
     solved = _solved(evidence, light, reference, max_offset_s)
     if isinstance(solved, dict):
         return {}
-    _, observations, adjustment = solved
     found = {}
     for name in [item.source for item in evidence if states_nothing(item)]:
-        column = observations.column("line_delay", name)
+        column = solved.observations.column("line_delay", name)
         if column is not None:
-            line_delay_s, std_s = value_of(observations, adjustment, column)
+            line_delay_s, std_s = solved.value_of(column)
             if std_s < KNOWN_SHARE * line_delay_s:
                 found[name] = line_delay_s
     return found
@@ -148,7 +141,7 @@ def _solved(
     light: LightLength,
     reference: str | None,
     max_offset_s: float,
-) -> tuple[Seed, Observations, Adjustment] | dict[str, str]:
+) -> Adjustment | dict[str, str]:
     """Match and solve, or return the reason for each source that could not be connected."""
     seed = find_seed(
         evidence, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
@@ -158,9 +151,8 @@ def _solved(
     return solve_with_steps(seed, partial(_solve, [light.narrowed(item) for item in evidence]))
 
 
-def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:
-    observations = observe(evidence, seed)
-    return observations, adjust_with_any_reference(observations)
+def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> Adjustment:
+    return adjust_with_any_reference(observe(evidence, seed))
 
 
 def _impossible(refused: Mapping[str, str]) -> CalibrationError:

@@ -30,30 +30,14 @@ STATE_SCAN = "State how the images of one of these cameras are read, or record a
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CalibratedRecording:
-    """A calibration and its inputs.
+    """A calibration and its inputs."""
 
-    Parameters
-    ----------
-    clip : Clip
-        The calibrated clip.
-    streams : mapping of str to Stream
-        Streams that could be read.
-    evidence : mapping of str to EventEvidence
-        Events by source.
-    calibration : Calibration
-        The result.
-    findings : tuple of Finding
-        Defects found in the data.
-    seconds : mapping of str to float
-        CPU time by stage.
-    """
-
-    clip: Clip
-    streams: Mapping[str, Stream]
-    evidence: Mapping[str, EventEvidence]
-    calibration: Calibration
-    findings: tuple[Finding, ...]
-    seconds: Mapping[str, float]
+    clip: Clip  # the calibrated clip
+    streams: Mapping[str, Stream]  # streams that could be read
+    evidence: Mapping[str, EventEvidence]  # events by source
+    calibration: Calibration  # the result
+    findings: tuple[Finding, ...]  # defects found in the data
+    seconds: Mapping[str, float]  # CPU time by stage
 
 
 def calibrate(

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import seconds_since
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.scan import Scan
 from syncaudit_calibration.closures import Closure
 
-Floats = NDArray[np.float64]
 VERSION = 1
 
 
@@ -129,7 +128,7 @@ class CalibratedSource:
             row["steps"] = [asdict(step) for step in self.steps]
         return row
 
-    def jumps_s(self, own_ns: NDArray[np.int64]) -> Floats:
+    def jumps_s(self, own_ns: Ints) -> Floats:
         """Return the contribution of the steps to the correction; zero at `at_ns`.
 
         `own_ns`, shape (n,): own timestamps.
@@ -140,10 +139,9 @@ class CalibratedSource:
             Seconds.
         """
         sizes_s = np.array([step.step_s for step in self.steps])
-        summed: Floats = self.step_terms(own_ns) @ sizes_s
-        return summed
+        return np.asarray(self.step_terms(own_ns) @ sizes_s)
 
-    def step_terms(self, own_ns: NDArray[np.int64]) -> Floats:
+    def step_terms(self, own_ns: Ints) -> Floats:
         """Return the derivatives of `jumps_s` by the step sizes, shape (n, k)."""
         at_ns = np.array([step.at_ns for step in self.steps], dtype=np.int64)
         later = np.asarray(own_ns)[:, None] >= at_ns
@@ -212,7 +210,7 @@ class Calibration:
         }
 
 
-def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int64]) -> Floats:
+def error_budget(calibration: Calibration, source: str, times_ns: Ints) -> Floats:
     """Return the standard error of a source's correction at each of its own timestamps.
 
     ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step_k])`` and C the covariance of offset,
@@ -247,5 +245,4 @@ def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int
     found = calibration.sources[source]
     since_s = seconds_since(times_ns, found.at_ns)
     terms = np.column_stack([np.ones(since_s.size), since_s, found.step_terms(times_ns)])
-    sigma: Floats = np.sqrt(np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0))
-    return sigma
+    return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0)))

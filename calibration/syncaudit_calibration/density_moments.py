@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Floats
+
 LogDensity = Callable[[Floats], Floats]
 
 N_GRID = {1: 201, 2: 41, 3: 21}
@@ -25,12 +25,8 @@ SEED = 20260131
 def moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
     """Return mean, shape (d,), and covariance, shape (d, d).
 
-    Parameters
-    ----------
-    density : callable
-        Logarithm of the density at points, shape (n, d) to (n,).
-    start : ndarray, shape (d, d)
-        Initial covariance; the initial mean is 0.
+    `density` returns its logarithm at points, shape (n, d) to (n,). `start` is the initial
+    covariance; the initial mean is 0.
     """
     if start.shape[0] in N_GRID:
         return _quadrature(density, start)

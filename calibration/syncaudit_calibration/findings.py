@@ -9,8 +9,7 @@ from syncaudit.estimators.events import EventEvidence, is_by_camera
 from syncaudit.formatting import word_count, word_duration, word_measure
 from syncaudit.model import FlashEdges
 from syncaudit_calibration.calibration import CalibratedSource
-from syncaudit_calibration.clipping import word_clipping
-from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.seed import Seed, word_clipping
 
 # Typical timestamp jitter is tens of microseconds; above this a warning is given.
 MAX_JITTER_S = 2e-4
@@ -26,16 +25,7 @@ def find_warnings(
 ) -> list[str]:
     """Return warnings: open loops, steps, clipping, jitter, how long the light stays on.
 
-    Parameters
-    ----------
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence by source.
-    seed : Seed
-        Seed, with the closures of loops.
-    sources : mapping of str to CalibratedSource
-        Results.
-    half_light_std_s : float
-        Error of the time from the onset of a light to its half-light instant.
+    `half_light_std_s` is the error of the time from the onset of a light to its half-light instant.
     """
     warnings = [
         f"{closure.source} and {closure.target} disagree with the path through the other "

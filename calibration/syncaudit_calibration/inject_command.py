@@ -91,10 +91,7 @@ def inject(
 def _passed(clips: Sequence[Clip], verdicts: str, *, partial: bool) -> Sequence[Clip]:
     """Return the clips that passed.
 
-    Raises
-    ------
-    UsageError
-        If none of them passed.
+    UsageError if none of them passed.
     """
     from syncaudit.datasets import ClipTable
     from syncaudit.errors import UsageError

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventMatch, Instants, match_events
 from syncaudit.estimators.events.missed import count_missed, why_contradicted
-
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -27,12 +25,7 @@ class Links:
 def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:
     """Match every pair of sources, and reject matches under which a camera misses flashes.
 
-    Parameters
-    ----------
-    events : mapping of str to Instants
-        Non-periodic events of each source.
-    max_offset_s : float
-        Search bound.
+    `events` are the non-periodic ones of each source.
     """
     links = Links()
     for one, other in itertools.combinations(sorted(events), 2):

@@ -20,13 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Information (1/s^2) on a flash without any observation of nonzero weight.
 NOTHING_KNOWN = 1e-6
@@ -34,21 +31,11 @@ NOTHING_KNOWN = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Noise:
-    """Covariance of the observations, group by group.
+    """Covariance of the observations, group by group."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n,)
-        Group of every observation.
-    weights : ndarray, shape (n,)
-        Inverse variance of the independent error; 0: not used.
-    common : ndarray, shape (g,)
-        Variance of the error that a group shares.
-    """
-
-    group: Ints
-    weights: Floats
-    common: Floats
+    group: Ints  # shape (n,): group of every observation
+    weights: Floats  # shape (n,): inverse variance of the independent error; 0: not used
+    common: Floats  # shape (g,): variance of the error that a group shares
 
     @property
     def total(self) -> Floats:
@@ -76,29 +63,18 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """Unknowns and flashes with their errors.
+    """Unknowns and flashes with their errors."""
 
-    Parameters
-    ----------
-    x, covariance
-        Unknowns, shapes (p,) and (p, p).
-    factor : ndarray, shape (p, p)
-        The covariance of the least-squares solution is ``factor @ factor.T``.
-    share : ndarray, shape (f, p)
-        Derivatives of the flash instants by the unknowns.
-    flash_s, own_var : ndarray, shape (f,)
-        Instants, and their variances given all unknowns.
-    design : ndarray, shape (n, p)
-        Derivatives by the unknowns at the solution.
-    """
-
+    # Unknowns, shapes (p,) and (p, p).
     x: Floats
     covariance: Floats
+    # shape (p, p): the covariance of the least-squares solution is ``factor @ factor.T``
     factor: Floats
-    share: Floats
+    share: Floats  # shape (f, p): derivatives of the flash instants by the unknowns
+    # shape (f,): instants, and their variances given all unknowns
     flash_s: Floats
     own_var: Floats
-    design: Floats
+    design: Floats  # shape (n, p): derivatives by the unknowns at the solution
 
     @property
     def flash_var(self) -> Floats:
@@ -112,68 +88,36 @@ class Solution:
         prior, ten orders of magnitude above that of a residual in which it cancels.
         """
         apart = rows - np.expand_dims(part, -1) * self.share[flash]
-        variance: Floats = part**2 * self.own_var[flash] + _squares(apart @ self.factor)
-        return variance
+        return part**2 * self.own_var[flash] + _squares(apart @ self.factor)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Whitener:
-    """Transform rows to independent errors of unit variance, and eliminate the flashes from them.
+    """Transform rows to independent errors of unit variance, and eliminate the flashes."""
 
-    Parameters
-    ----------
-    noise : Noise
-        Covariance of the observations.
-    flash : ndarray of int, shape (n,)
-        Flash of every observation.
-    root : ndarray, shape (n,)
-        Square roots of the weights.
-    kept : ndarray, shape (n,)
-        Fraction that is kept of a value common to a group; the rest is attributed to the common
-        error.
-    total : ndarray, shape (f,)
-        Information on each flash, given all unknowns.
-    """
-
-    noise: Noise
-    flash: Ints
-    root: Floats
-    kept: Floats
-    total: Floats
-
-    @classmethod
-    def of(cls, observations: Observations, noise: Noise) -> _Whitener:
-        kept = np.sqrt(1.0 - noise.share)[noise.group]
-        root = np.sqrt(noise.weights)
-        total = np.full(observations.flash_s.size, NOTHING_KNOWN)
-        np.add.at(total, observations.flash, (root * kept) ** 2)
-        return cls(
-            noise=noise,
-            flash=observations.flash,
-            root=root,
-            kept=kept,
-            total=total,
-        )
+    def __init__(self, observations: Observations, noise: Noise) -> None:
+        self._noise, self._flash = noise, observations.flash
+        # How much is kept of a value common to a group; the rest is attributed to the common error.
+        self._kept = np.sqrt(1.0 - noise.share)[noise.group]
+        self._root = np.sqrt(noise.weights)
+        self._lever = (self._root * self._kept)[:, None]
+        self.total: Floats = np.full(observations.flash_s.size, NOTHING_KNOWN)
+        """Information on each flash, given all unknowns, shape (f,)."""
+        np.add.at(self.total, self._flash, self._lever[:, 0] ** 2)
 
     def whitened(self, rows: Floats) -> Floats:
         """Return rows (n, m) transformed to independent errors of unit variance."""
-        common = self.noise.mean_of(rows)[self.noise.group]
-        apart: Floats = rows - (1.0 - self.kept)[:, None] * common
-        return self.root[:, None] * apart
+        common = self._noise.mean_of(rows)[self._noise.group]
+        return np.asarray(self._root[:, None] * (rows - (1.0 - self._kept)[:, None] * common))
 
     def flash_means(self, white: Floats) -> Floats:
         """Return the least-squares flash instants of whitened rows, shape (f, m)."""
         sums = np.zeros((self.total.size, white.shape[1]))
-        np.add.at(sums, self.flash, (self.root * self.kept)[:, None] * white)
-        means: Floats = sums / self.total[:, None]
-        return means
+        np.add.at(sums, self._flash, self._lever * white)
+        return sums / self.total[:, None]
 
     def without_flashes(self, white: Floats) -> Floats:
         """Return whitened rows minus the part that the flash instants can explain."""
-        left: Floats = (
-            white - (self.root * self.kept)[:, None] * self.flash_means(white)[self.flash]
-        )
-        return left
+        return white - self._lever * self.flash_means(white)[self._flash]
 
 
 def solve(
@@ -186,19 +130,9 @@ def solve(
 ) -> Solution:
     """Solve for unknowns and flashes.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    last : Solution, optional
-        Solution to linearise at.
-    mean : ndarray, shape (n,)
-        Expected value of each residual.
-    noise : Noise
-        Covariance of the observations.
-    row_errors_s : ndarray, shape (n,), optional
-        Estimated errors of the rows in seconds: derivatives are taken at the rows corrected for
-        them.
+    `last` is the solution to linearise at, `mean`, shape (n,), the expected value of each residual.
+    Derivatives are taken at the rows corrected for their estimated errors `row_errors_s`, shape
+    (n,), in seconds.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
     x, flash_s = np.zeros(prior.size), observations.flash_s
@@ -208,7 +142,7 @@ def solve(
         x, flash_s = last.x, last.flash_s
         design = _design(observations, x, row_errors_s)
         residuals = residuals_of(observations, last)
-    whitener = _Whitener.of(observations, noise)
+    whitener = _Whitener(observations, noise)
     white = whitener.whitened(np.column_stack([design * prior, residuals - mean]))
     share = whitener.flash_means(white)
     left = whitener.without_flashes(white)
@@ -233,16 +167,8 @@ def reduced_products(
 ) -> tuple[Floats, Floats]:
     """Return the reduced equations for one more unknown at a time, all others eliminated.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    noise : Noise
-        Covariance of the observations.
-    columns : ndarray, shape (n, m)
-        Derivatives by the additional unknowns.
-    residuals : ndarray, shape (n,)
-        Of the solution without them.
+    `columns`, shape (n, m), are the derivatives by the additional unknowns; `residuals`, shape
+    (n,), those of the solution without them.
 
     Returns
     -------
@@ -250,7 +176,7 @@ def reduced_products(
         The estimate of unknown k is ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
-    whitener = _Whitener.of(observations, noise)
+    whitener = _Whitener(observations, noise)
     rows = np.column_stack([observations.design * prior, columns, residuals])
     left = whitener.without_flashes(whitener.whitened(rows))
     p = prior.size
@@ -264,10 +190,7 @@ def reduced_products(
 
 def residuals_of(observations: Observations, solution: Solution) -> Floats:
     """Return observed minus solved times, shape (n,)."""
-    residuals: Floats = (
-        observations.u_s + solution.design @ solution.x - solution.flash_s[observations.flash]
-    )
-    return residuals
+    return observations.u_s + solution.design @ solution.x - solution.flash_s[observations.flash]
 
 
 def line_delays_s(observations: Observations, x: Floats) -> Floats:

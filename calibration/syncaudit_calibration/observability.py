@@ -20,7 +20,6 @@ import numpy as np
 
 from syncaudit.estimators.events.pair_fit import MAX_LINE_SHARE, MIN_LINE_SHARE
 from syncaudit_calibration.adjustment import Adjustment
-from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.unknowns import Unknown
 
 # A direction is unobserved if the flashes leave at least this fraction of the prior spread,
@@ -50,35 +49,16 @@ _VAGUE = "{what}: offset errors allow for its whole usual range; for smaller err
 
 @dataclass(frozen=True, slots=True)
 class Unobservable:
-    """Cameras whose line delay or exposure the flashes do not determine, with messages.
+    """Cameras whose line delay or exposure the flashes do not determine, with messages."""
 
-    Parameters
-    ----------
-    refused : mapping of str to str
-        Cameras whose offset is undetermined.
-    vague : mapping of str to str
-        Cameras for which typical values are assumed; the errors of their offsets allow for it.
-    """
-
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)  # cameras whose offset is undetermined
+    # Cameras for which typical values are assumed; the errors of their offsets allow for it.
     vague: Mapping[str, str] = field(default_factory=dict)
 
 
-def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> Unobservable:
-    """Return the cameras whose line delay or exposure is not observable, with messages.
-
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    adjustment : Adjustment
-        Their solution.
-
-    Returns
-    -------
-    Unobservable
-        Empty if all are observable.
-    """
+def unobservable_cameras(adjustment: Adjustment) -> Unobservable:
+    """Return the cameras whose line delay or exposure is not observable, with messages."""
+    observations = adjustment.observations
     columns = [
         k
         for k, unknown in enumerate(observations.unknowns)

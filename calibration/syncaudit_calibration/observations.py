@@ -17,66 +17,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import FlashEdges, FlashIntervals
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import Unknown, light_lasts, unknowns_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STD_FLOOR_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observations:
-    """All observations of the bundle and the unknowns they constrain.
+    """All observations of the bundle and the unknowns they constrain."""
 
-    Parameters
-    ----------
-    sources : tuple of str
-        Names, which `source` indexes.
-    anchor_ns : mapping of str to int
-        Own timestamp of each source from which `u_s` counts.
-    unknowns : tuple of Unknown
-        Columns of the design.
-    source, flash : ndarray of int, shape (n,)
-        Source and flash of each observation.
-    frame : ndarray of int, shape (n,)
-        Frame; observations of one source in one frame share its timestamp.
-    u_s : ndarray, shape (n,)
-        Own time of half-light after the anchor, with assumed line delay, exposure and latency; for
-        intervals, the middle.
-    design : ndarray, shape (n, p)
-        Derivatives by the unknowns, without the factor ``1 + d`` of the drift.
-    std_s, half_s : ndarray, shape (n,)
-        Random error of the time itself; half the width of an interval (0: a point).
-    row_std_px : ndarray, shape (n,)
-        Random error of the row, which the line delay converts to an error of the time.
-    stamp_s : ndarray, shape (n,)
-        Own time, on the time axis of the evidence, that decides which clock steps apply.
-    flash_s : ndarray, shape (f,)
-        Rough instants after the reference's anchor.
-    """
-
-    sources: tuple[str, ...]
-    anchor_ns: Mapping[str, int]
-    unknowns: tuple[Unknown, ...]
+    seed: Seed  # association of events with flashes
+    sources: tuple[str, ...]  # names, which `source` indexes
+    anchor_ns: Mapping[str, int]  # own timestamp of each source from which `u_s` counts
+    unknowns: tuple[Unknown, ...]  # columns of the design
+    # shape (n,): source and flash of each observation
     source: Ints
     flash: Ints
-    frame: Ints
+    frame: Ints  # shape (n,): frame; observations of one source in one frame share its timestamp
+    # shape (n,): own time of half-light after the anchor, with assumed line delay, exposure and
+    # latency; for intervals, the middle
     u_s: Floats
+    # shape (n, p): derivatives by the unknowns, without the factor ``1 + d`` of the drift
     design: Floats
+    # shape (n,): random error of the time itself; half the width of an interval (0: a point)
     std_s: Floats
     half_s: Floats
+    # shape (n,): random error of the row, which the line delay converts to an error of the time
     row_std_px: Floats
+    # shape (n,): own time, on the time axis of the evidence, that decides which clock steps apply
     stamp_s: Floats
-    flash_s: Floats
+    flash_s: Floats  # shape (f,): rough instants after the reference's anchor
 
     def column(self, kind: str, source: str = "") -> int | None:
         """Return the column of an unknown, or None if it is not an unknown."""
@@ -94,47 +74,22 @@ class Observations:
 def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     """Set up the equations of all connected sources.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        As given to `find_seed`.
-    seed : Seed
-        Flash numbers and rough maps.
+    `evidence` is that given to `find_seed`.
     """
     items = {item.source: item for item in evidence if item.source in seed.maps}
     sources = tuple(sorted(items))
     reference_s = float(np.round(0.5 * (seed.flash_s[0] + seed.flash_s[-1]), 9))
     unknowns = tuple(unknowns_of(items, seed))
     assumed = {(unknown.kind, unknown.source): unknown.assumed for unknown in unknowns}
-    parts = {}
+    parts: list[_Part] = []
     anchor_ns = {}
     for name in sources:
         own_s = _own(seed.maps[name], reference_s)
         anchor_ns[name] = items[name].epoch_ns + round(own_s * 1e9)
-        parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9, assumed)
-    source = np.concatenate(
-        [np.full(parts[n].u_s.size, k, dtype=np.int64) for k, n in enumerate(sources)]
-    )
+        parts.append(_part(items[name], seed, round(own_s * 1e9) * 1e-9, assumed))
+    source = np.repeat(np.arange(len(sources)), [part["u_s"].size for part in parts])
     design = np.zeros((source.size, len(unknowns)))
-    everything = {
-        field: np.concatenate([getattr(parts[n], field) for n in sources])
-        for field in (
-            "flash",
-            "frame",
-            "u_s",
-            "row_px",
-            "exposure_part",
-            "band_part",
-            "std_s",
-            "half_s",
-            "row_std_px",
-            "is_onset",
-            "is_end",
-            "stamp_s",
-            "sense",
-            "late_s",
-        )
-    }
+    everything = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     flash: Ints = everything["flash"].astype(np.int64)
     # The instant of a flash is its half-light; if the light lasts, its onset, or its end where
     # ends were not converted to onsets.
@@ -162,6 +117,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     # Onsets are converted to half-light instants by the assumed latency, or vice versa.
     half_light_s = latency * assumed["half_light", ""]
     return Observations(
+        seed=seed,
         sources=sources,
         anchor_ns=anchor_ns,
         unknowns=unknowns,
@@ -197,24 +153,10 @@ def _own(clock: Map, reference_s: float) -> float:
     return own_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
-    """Observations of one source."""
-
-    flash: Ints
-    frame: Ints
-    u_s: Floats
-    row_px: Floats
-    exposure_part: Floats
-    band_part: Floats
-    std_s: Floats
-    half_s: Floats
-    row_std_px: Floats
-    is_onset: Floats
-    stamp_s: Floats
-    is_end: Floats
-    sense: Floats
-    late_s: Floats
+_Part = dict[str, NDArray[Any]]
+"""Observations of one source by column, each of shape (n,)."""
+# Columns that are zero without edges in rows.
+_OF_EDGES = ("row_px", "row_std_px", "exposure_part", "band_part", "sense", "late_s")
 
 
 def _part(
@@ -227,30 +169,23 @@ def _part(
         return _edges(item, numbers, anchor_s, assumed)
     used = flash >= 0
     index = events.item[used]
+    nothing = np.zeros(index.size)
     if isinstance(item, FlashIntervals):
-        start, stop, std = item.start_s[index], item.stop_s[index], item.std_s[index]
+        start, stop = item.start_s[index], item.stop_s[index]
         times, half = 0.5 * (start + stop), 0.5 * (stop - start)
+        is_end = nothing if item.sense is None else 1.0 * (item.sense[index] < 0)
     else:
-        times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
-    is_end = nothing = np.zeros(index.size)
-    if isinstance(item, FlashIntervals) and item.sense is not None:
-        is_end = np.asarray(item.sense[index] < 0, dtype=np.float64)
-    return _Part(
-        flash=flash[used],
-        frame=np.arange(index.size),
-        u_s=times - is_end * assumed.get(("length", ""), 0.0) - anchor_s,
-        row_px=nothing,
-        exposure_part=nothing,
-        band_part=nothing,
-        std_s=np.hypot(std, STD_FLOOR_S),
-        half_s=half,
-        row_std_px=nothing,
-        is_onset=np.ones(index.size),
-        stamp_s=times,
-        is_end=is_end,
-        sense=nothing,
-        late_s=nothing,
-    )
+        times, half, is_end = item.times_s[index], nothing, nothing
+    return dict.fromkeys(_OF_EDGES, nothing) | {
+        "flash": flash[used],
+        "frame": np.arange(index.size),
+        "u_s": times - is_end * assumed.get(("length", ""), 0.0) - anchor_s,
+        "std_s": np.hypot(item.std_s[index], STD_FLOOR_S),
+        "half_s": half,
+        "is_onset": np.ones(index.size),
+        "is_end": is_end,
+        "stamp_s": times,
+    }
 
 
 def _edges(
@@ -288,19 +223,19 @@ def _edges(
         sense = np.where(half_s > 0.0, 0.0, item.sense[used])
     late_s = nothing if item.late_s is None else item.late_s[used]
     soft_s = np.where(half_s > 0.0, item.jitter_s, 0.0)
-    return _Part(
-        flash=flash[used],
-        frame=item.frame_index[used],
-        u_s=times - anchor_s,
-        row_px=row,
-        exposure_part=exposure_part,
-        band_part=band_part,
-        std_s=np.hypot(STD_FLOOR_S, soft_s),
-        half_s=half_s,
-        row_std_px=item.row_std_px[used],
-        is_onset=nothing + float(item.sense is not None),
-        stamp_s=item.frame_s[used],
-        is_end=is_end,
-        sense=sense,
-        late_s=late_s,
-    )
+    return {
+        "flash": flash[used],
+        "frame": item.frame_index[used],
+        "u_s": times - anchor_s,
+        "row_px": row,
+        "exposure_part": exposure_part,
+        "band_part": band_part,
+        "std_s": np.hypot(STD_FLOOR_S, soft_s),
+        "half_s": half_s,
+        "row_std_px": item.row_std_px[used],
+        "is_onset": nothing + float(item.sense is not None),
+        "is_end": is_end,
+        "stamp_s": item.frame_s[used],
+        "sense": sense,
+        "late_s": late_s,
+    }

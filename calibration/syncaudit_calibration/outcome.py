@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
 from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX
 from syncaudit.model import EventTrain, FlashEdges, Quantity
-from syncaudit_calibration.adjustment import Adjustment, value_of
+from syncaudit.model.arrays import Floats
+from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.calibration import (
     CalibratedFlash,
     CalibratedSource,
@@ -19,12 +19,8 @@ from syncaudit_calibration.calibration import (
     Calibration,
 )
 from syncaudit_calibration.findings import find_warnings
-from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.played import PLAYED_STD_S, is_played
-from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import light_lasts
-
-Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0
 # Path lengths of sound that differ by a metre, one sigma.
@@ -40,61 +36,43 @@ ROW_STD_PX = 0.1
 
 def calibration_of(
     evidence: Sequence[EventEvidence],
-    seed: Seed,
-    observations: Observations,
-    adjustment: Adjustment,
+    solved: Adjustment,
     refused: Mapping[str, str],
     latent: Set[str],
     warnings: Sequence[str],
 ) -> Calibration:
     """Convert a solution to a calibration.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        One per source.
-    seed : Seed
-        Association of events with flashes.
-    observations, adjustment
-        Equations and solution.
-    refused : mapping of str to str
-        Sources that are not among them, and why.
-    latent : set of str
-        Counters that were sent at every flash with an unknown latency.
-    warnings : sequence of str
-        Earlier warnings.
+    `refused` names the sources that are not among them, and why; `latent` the counters that were
+    sent at every flash with an unknown latency. `warnings` are earlier ones.
     """
     items = {item.source: item for item in evidence}
+    observations, seed = solved.observations, solved.observations.seed
     at_ns = observations.anchor_ns[seed.reference]
-    shared = {
-        name: _shared_std(items[name], observations, adjustment) for name in observations.sources
-    }
+    shared = {name: _shared_std(items[name], solved) for name in observations.sources}
     played = {name for name in observations.sources if is_played(items[name])}
     sources = {
         name: _source(
             items[name],
-            seed,
-            observations,
-            adjustment,
+            solved,
             at_ns,
             np.hypot(shared[name], shared[seed.reference]),
             math.hypot(
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
                 PLAYED_STD_S if (name in played) != (seed.reference in played) else 0.0,
-                SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
+                SOUND_WAY_STD_S if _hangs_on_sound(name, items, solved) else 0.0,
             ),
         )
         for name in observations.sources
     }
     half_light = observations.column("half_light")
-    latency_s, latency_std_s = value_of(observations, adjustment, half_light)
+    latency_s, latency_std_s = solved.value_of(half_light)
     return Calibration(
         reference=seed.reference,
         at_ns=at_ns,
         sources=sources,
         flashes=_flashes(
-            observations,
-            adjustment,
+            solved,
             at_ns,
             0.0 if light_lasts(items.values()) else latency_s,
         ),
@@ -119,28 +97,22 @@ def _played_words(played: Set[str]) -> list[str]:
     ]
 
 
-def _optional(
-    observations: Observations, adjustment: Adjustment, kind: str, name: str
-) -> tuple[float, float] | tuple[None, None]:
-    column = observations.column(kind, name)
-    return (None, None) if column is None else value_of(observations, adjustment, column)
+def _optional(solved: Adjustment, kind: str, name: str) -> tuple[float, float] | tuple[None, None]:
+    column = solved.observations.column(kind, name)
+    return (None, None) if column is None else solved.value_of(column)
 
 
-def _hangs_on_sound(
-    name: str,
-    items: Mapping[str, EventEvidence],
-    observations: Observations,
-    adjustment: Adjustment,
-) -> bool:
+def _hangs_on_sound(name: str, items: Mapping[str, EventEvidence], solved: Adjustment) -> bool:
     """Return whether a source of clicks or taps shares most of its events only with such sources.
 
     A tap is heard at once, the click of a lamp later: the path differs from event to event.
     """
+    observations = solved.observations
     is_sound = np.array([_is_sound(items[source]) for source in observations.sources])
     number = observations.sources.index(name)
     others = ~is_sound & (np.arange(is_sound.size) != number)
-    seen = observations.flash[others[observations.source] & adjustment.is_used]
-    own = np.unique(observations.flash[(observations.source == number) & adjustment.is_used])
+    seen = observations.flash[others[observations.source] & solved.is_used]
+    own = np.unique(observations.flash[(observations.source == number) & solved.is_used])
     return bool(is_sound[number] and np.isin(own, seen).sum() < 0.5 * own.size)
 
 
@@ -149,39 +121,33 @@ def _is_sound(item: EventEvidence) -> bool:
 
 
 def _source(
-    item: EventEvidence,
-    seed: Seed,
-    observations: Observations,
-    adjustment: Adjustment,
-    at_ns: int,
-    shared: Floats,
-    other_s: float,
+    item: EventEvidence, solved: Adjustment, at_ns: int, shared: Floats, other_s: float
 ) -> CalibratedSource:
-    name = item.source
-    x, covariance = _clock(observations, adjustment, name)
+    name, observations = item.source, solved.observations
+    x, covariance = _clock(solved, name)
     anchor_ns = observations.anchor_ns[name]
     since_s = (at_ns - anchor_ns) * 1e-9
     own_at_ns = at_ns
     if abs(since_s) > DAY_S:
         own_at_ns, since_s = anchor_ns, 0.0
-    steps = _steps(item, observations, adjustment)
+    steps = _steps(item, solved)
     is_late = np.array([float(own_at_ns >= step.at_ns) for step in steps])
     move = np.eye(x.size)
     move[0, 1], move[0, 2:] = since_s, is_late
     covariance = move @ covariance @ move.T
-    systematic = np.hypot(shared, [other_s, 0.0]) * float(name != seed.reference)
+    systematic = np.hypot(shared, [other_s, 0.0]) * float(name != observations.seed.reference)
     covariance[:2, :2] += np.diag(systematic**2)
     own = observations.source == observations.sources.index(name)
-    used = own & adjustment.is_used
-    residuals = adjustment.residuals_s[used]
+    used = own & solved.is_used
+    residuals = solved.residuals_s[used]
     drift = float(x[1])
     # The reference's anchor is the zero of reference time: correction = reference time - own time.
     offset_s = float(x[0]) + since_s * (1.0 + drift) + float(is_late @ x[2:])
     offset_s += (at_ns - own_at_ns) * 1e-9
-    line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
-    exposure_s, exposure_std_s = _optional(observations, adjustment, "exposure", name)
-    jitter_s = float(adjustment.jitter_s[observations.sources.index(name)])
-    removed_s = _removed_jitter_s(item, observations, adjustment)
+    line_delay_s, line_delay_std_s = _optional(solved, "line_delay", name)
+    exposure_s, exposure_std_s = _optional(solved, "exposure", name)
+    jitter_s = float(solved.jitter_s[observations.sources.index(name)])
+    removed_s = _removed_jitter_s(item, solved)
     return CalibratedSource(
         offset_s=offset_s,
         offset_std_s=float(np.sqrt(covariance[0, 0])),
@@ -191,9 +157,9 @@ def _source(
         covariance=covariance,
         flashes_seen=int(np.unique(observations.flash[used]).size),
         residual_rms_s=float(np.sqrt(np.mean(residuals**2))) if residuals.size else 0.0,
-        outliers=int(np.count_nonzero(own & ~adjustment.is_used)),
+        outliers=int(np.count_nonzero(own & ~solved.is_used)),
         residuals_s=residuals,
-        residual_at_s=adjustment.flash_s[observations.flash[used]],
+        residual_at_s=solved.flash_s[observations.flash[used]],
         systematic_std_s=float(systematic[0]),
         jitter_s=None if math.isnan(jitter_s) else math.hypot(jitter_s, removed_s),
         removed_jitter_s=removed_s,
@@ -206,35 +172,33 @@ def _source(
     )
 
 
-def _removed_jitter_s(
-    item: EventEvidence, observations: Observations, adjustment: Adjustment
-) -> float:
+def _removed_jitter_s(item: EventEvidence, solved: Adjustment) -> float:
     """Return the scatter of a camera's timestamps about the even clock that exposed its frames."""
-    share, _ = _optional(observations, adjustment, "jitter", item.source)
+    share, _ = _optional(solved, "jitter", item.source)
     return share * item.jitter_s if share is not None and isinstance(item, FlashEdges) else 0.0
 
 
-def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:
+def _clock(solved: Adjustment, name: str) -> tuple[Floats, Floats]:
     """Return offset, drift and steps of a source, and their covariance; zero if not unknowns."""
+    observations = solved.observations
     columns = [observations.column(kind, name) for kind in ("offset", "drift")]
     columns += observations.steps(name)
     x, covariance = np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
     known = [k for k, column in enumerate(columns) if column is not None]
     taken = [column for column in columns if column is not None]
-    x[known] = adjustment.x[taken]
-    covariance[np.ix_(known, known)] = adjustment.covariance[np.ix_(taken, taken)]
+    x[known] = solved.x[taken]
+    covariance[np.ix_(known, known)] = solved.covariance[np.ix_(taken, taken)]
     return x, covariance
 
 
-def _steps(
-    item: EventEvidence, observations: Observations, adjustment: Adjustment
-) -> tuple[CalibratedStep, ...]:
+def _steps(item: EventEvidence, solved: Adjustment) -> tuple[CalibratedStep, ...]:
     """Return the steps of a source, each between the last flash before it and the first after."""
+    observations = solved.observations
     own = observations.source == observations.sources.index(item.source)
-    stamps_s = np.unique(observations.stamp_s[own & adjustment.is_used])
+    stamps_s = np.unique(observations.stamp_s[own & solved.is_used])
     found = []
     for column in observations.steps(item.source):
-        step_s, std_s = value_of(observations, adjustment, column)
+        step_s, std_s = solved.value_of(column)
         place = int(np.searchsorted(stamps_s, observations.unknowns[column].at_s))
         after, before = stamps_s[max(0, place - 1)], stamps_s[min(place, stamps_s.size - 1)]
         found.append(
@@ -249,7 +213,7 @@ def _steps(
     return tuple(found)
 
 
-def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> Floats:
+def _shared_std(item: EventEvidence, solved: Adjustment) -> Floats:
     """Return the errors of offset and drift that all events of a source share, shape (2,), s, s/s.
 
     Line delay and exposure are unknowns of the bundle, and so is the time from the timestamp to the
@@ -258,14 +222,14 @@ def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adj
     """
     if not isinstance(item, FlashEdges):
         return np.array([item.systematic_std_s, 0.0])
-    line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
+    line_delay_s, _ = _optional(solved, "line_delay", item.source)
     is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
     stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0
     rows_s = math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
     found = np.array([math.hypot(rows_s, item.rise_std_s), 0.0])
     frame_s = np.unique(item.watched_s)
     if frame_s.size > 1:
-        each_s = _removed_jitter_s(item, observations, adjustment) / math.sqrt(frame_s.size)
+        each_s = _removed_jitter_s(item, solved) / math.sqrt(frame_s.size)
         found = np.hypot(found, each_s * np.array([MEDIAN_ERROR, 1.0 / np.std(frame_s)]))
     return found
 
@@ -280,18 +244,16 @@ def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:
     return n if n and is_whole and std_s < FRAME_SHARE * period_s else None
 
 
-def _flashes(
-    observations: Observations, adjustment: Adjustment, at_ns: int, latency_s: float
-) -> tuple[CalibratedFlash, ...]:
-    found = []
-    for k in np.argsort(adjustment.flash_s, kind="stable"):
-        seen = np.unique(observations.source[(observations.flash == k) & adjustment.is_used])
+def _flashes(solved: Adjustment, at_ns: int, latency_s: float) -> tuple[CalibratedFlash, ...]:
+    observations, found = solved.observations, []
+    for k in np.argsort(solved.flash_s, kind="stable"):
+        seen = np.unique(observations.source[(observations.flash == k) & solved.is_used])
         if seen.size < 2:
             continue
         found.append(
             CalibratedFlash(
-                t_ns=at_ns + round(float(adjustment.flash_s[k] - latency_s) * 1e9),
-                std_s=float(adjustment.flash_std_s[k]),
+                t_ns=at_ns + round(float(solved.flash_s[k] - latency_s) * 1e9),
+                std_s=float(solved.flash_std_s[k]),
                 seen_by=tuple(observations.sources[s] for s in seen),
             )
         )

@@ -211,10 +211,7 @@ def parse_durations(text: str, option: str) -> tuple[float, ...]:
     `text`: numbers separated by commas, each with s, ms, us or ns; without a unit, seconds.
     `option`: name of the option, for the error.
 
-    Raises
-    ------
-    UsageError
-        If a part is not a duration.
+    UsageError if a part is not a duration.
     """
     return tuple(_duration(part.strip(), option) for part in text.split(","))
 
@@ -224,10 +221,7 @@ def parse_rates(text: str, option: str) -> tuple[Fraction, ...]:
 
     `text`: numbers or fractions separated by commas. `option`: name of the option, for the error.
 
-    Raises
-    ------
-    UsageError
-        If a part is not a frame rate.
+    UsageError if a part is not a frame rate.
     """
     return tuple(_rate(part.strip(), option) for part in text.split(","))
 

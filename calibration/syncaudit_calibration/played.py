@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, Quantity
+from syncaudit.model.arrays import Floats
 
 # Offset between sound and light of a video: ITU-R BT.1359 accepts 90 ms early to 185 ms late, and
 # displays and speakers make use of that range (one sigma of a uniform distribution).
@@ -21,13 +21,7 @@ MAX_CHANCE = 1e-4
 
 
 def is_played(item: EventEvidence) -> bool:
-    """Return whether the clicks of a source align with the frames of a video.
-
-    Parameters
-    ----------
-    item : FlashEdges, FlashIntervals or EventTrain
-        Evidence of the source.
-    """
+    """Return whether the clicks of a source align with the frames of a video."""
     if not isinstance(item, EventTrain) or item.quantity is not Quantity.CLICK:
         return False
     return (
@@ -37,7 +31,7 @@ def is_played(item: EventEvidence) -> bool:
     )
 
 
-def _chance(times_s: NDArray[np.float64], rate_hz: float) -> float:
+def _chance(times_s: Floats, rate_hz: float) -> float:
     """Return the p-value of a common phase of the events at a rate near this one."""
     if times_s.size < 2:
         return 1.0

@@ -11,22 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import Corrections, instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.writing import Signature, check_target, replacing
 from syncaudit_calibration.band_images import BandImage, find_band_images
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
-from syncaudit_calibration.calibration import error_budget
+from syncaudit_calibration.calibration import Calibration, error_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 # Flashes drawn on one axis: more would hide the effect of the offsets.
 N_DRAWN = 10
@@ -130,6 +129,11 @@ def _colours(found: CalibratedRecording) -> dict[str, str]:
     return {name: PALETTE[k % len(PALETTE)] for k, name in names}
 
 
+def _flash_ns(calibration: Calibration) -> Ints:
+    """Return the onsets of all flashes in reference time, shape (f,)."""
+    return np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64)
+
+
 def _micro(seconds: float) -> str:
     """Format a duration with the micro sign, which images can show."""
     return word_duration(seconds).replace(" us", " µs")
@@ -139,9 +143,7 @@ def _draw_flashes(found: CalibratedRecording) -> Figure:
     """Plot when each source saw the flashes in mid-recording, as timestamped and corrected."""
     calibration = found.calibration
     colours = _colours(found)
-    flashes_s = seconds_since(
-        np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
-    )
+    flashes_s = seconds_since(_flash_ns(calibration), calibration.at_ns)
     middle = flashes_s[np.argsort(np.abs(flashes_s))[:N_DRAWN]]
     span = float(middle.min()), float(middle.max())
     figure, panels = _new(
@@ -197,9 +199,7 @@ def _instants_s(
 def _draw_residuals(found: CalibratedRecording) -> Figure:
     """Plot the residual of each observation, one row per source."""
     calibration = found.calibration
-    flashes_s = seconds_since(
-        np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
-    )
+    flashes_s = seconds_since(_flash_ns(calibration), calibration.at_ns)
     figure, axes = _new(
         f"{found.clip.clip_id}: residual of each flash, in µs",
         len(calibration.sources),
@@ -234,7 +234,7 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
     figure, (axis,) = _new(
         f"{found.clip.clip_id}: standard error of each clock's correction", 1, 1, (11.0, 5.0)
     )
-    flashes = np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64)
+    flashes = _flash_ns(calibration)
     first, last = int(flashes.min()), int(flashes.max())
     reach = (last - first) // 4
     at_s = np.linspace(first - reach, last + reach, N_TIMES) - calibration.at_ns

@@ -13,14 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 from syncaudit.estimators.events import Instants, match_events
 from syncaudit.estimators.events.matching import MAX_CHANCE, MAX_DRIFT_PPM, MIN_WINDOW_S
 from syncaudit.estimators.events.voting import Candidate, chance_of, vote
-
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Bools, Floats
 
 # Longer pulses are switched by hand and differ in length.
 MAX_LENGTH_S = 2.0
@@ -62,12 +60,8 @@ def find_pulse_length(events: Mapping[str, Instants], *, max_offset_s: float) ->
     same kind in both: the difference of the two offsets is the length. The votes of all pairs are
     added. Both the resulting match and the ends in it must be significant, given all lengths tried.
 
-    Parameters
-    ----------
-    events : mapping of str to Instants
-        Of each source; a `sense` distinguishes onsets from ends.
-    max_offset_s : float
-        Largest offset of the timestamps, either sign.
+    A `sense` in `events` distinguishes onsets from ends; timestamps are off by at most
+    `max_offset_s`, either sign.
     """
     sharp = {
         name: train
@@ -111,8 +105,8 @@ def _proposals(ends: Instants, onsets: Instants, max_offset_s: float) -> Iterato
 def _voted(
     source: Instants,
     target: Instants,
-    of_source: NDArray[np.bool_],
-    of_target: NDArray[np.bool_],
+    of_source: Bools,
+    of_target: Bools,
     max_offset_s: float,
 ) -> list[Candidate]:
     if not of_source.any() or not of_target.any():
@@ -222,13 +216,13 @@ def _most_elsewhere(apart_s: Floats, gate_s: float) -> int:
     return int((stops - np.arange(near.size)).max(initial=0))
 
 
-def _was_end(events: Instants, length_s: float) -> NDArray[np.bool_]:
+def _was_end(events: Instants, length_s: float) -> Bools:
     """Return which events were ends, in the order of `as_onsets`."""
     is_end = _is_end(events)
     return is_end[np.argsort(events.times_s - length_s * is_end, kind="stable")]
 
 
-def _is_end(events: Instants) -> NDArray[np.bool_]:
+def _is_end(events: Instants) -> Bools:
     if events.sense is None:
         return np.zeros(events.n, dtype=np.bool_)
     return np.asarray(events.sense < 0)

@@ -32,12 +32,8 @@ def find_recording(place: str, clip_id: str | None = None) -> Clip:
     bus logs if there is a single ``.dbc`` with a single signal named after a strobe or flash.
 
     `place`: a manifest (file or URL) or a folder. `clip_id`: needed if the manifest holds several
-    clips.
-
-    Raises
-    ------
-    ManifestError, UsageError
-        If there is no such clip, or the folder holds nothing that can be calibrated.
+    clips. ManifestError, UsageError if there is no such clip, or the folder holds nothing that can
+    be calibrated.
     """
     folder = Path(place)
     is_bare = "://" not in place and folder.is_dir()

@@ -7,10 +7,9 @@ All others together, mapped to reference time, saw nearly every flash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import (
     EventMatch,
@@ -23,8 +22,6 @@ from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, 
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
 
-Ints = NDArray[np.int64]
-
 # A source with at least this many unexplained events is matched again, and the new match is kept
 # if it explains at least this many more.
 MIN_UNEXPLAINED = 5
@@ -33,33 +30,17 @@ MAX_REFERENCE_S = 1e-3
 N_ROUNDS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Associated:
-    """Association of events with flashes under given maps.
+    """Association of events with flashes by the pairs that are consistent with given maps."""
 
-    Parameters
-    ----------
-    flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: none.
-    flash_s : ndarray, shape (f,)
-        Rough reference time of each flash.
-    closures : tuple of Closure
-        Of all matched pairs.
-    """
-
-    flash_of: Mapping[str, Ints]
-    flash_s: NDArray[np.float64]
-    closures: tuple[Closure, ...]
-
-    @classmethod
-    def by(
-        cls, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
-    ) -> Associated:
-        """Join events by the pairs that are consistent with the maps."""
-        closures = closures_of(maps, events, links)
-        bad = {(c.source, c.target) for c in closures if c.is_contradicted}
-        flash_of, flash_s = associate(maps, events, links.matches, bad)
-        return cls(flash_of=flash_of, flash_s=flash_s, closures=closures)
+    def __init__(
+        self, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
+    ) -> None:
+        self.closures: tuple[Closure, ...] = closures_of(maps, events, links)
+        """Of all matched pairs."""
+        bad = {(c.source, c.target) for c in self.closures if c.is_contradicted}
+        # The number of the flash of every event (-1: none), and a rough time of every flash.
+        self.flash_of, self.flash_s = associate(maps, events, links.matches, bad)
 
     def n_unexplained(self, name: str) -> int:
         """Return the number of events of a source that belong to no flash."""
@@ -75,20 +56,9 @@ def rematch(
 ) -> tuple[dict[str, Map], Associated]:
     """Return improved maps, if there are any, and the resulting flashes.
 
-    Parameters
-    ----------
-    maps : dict of str to Map
-        Rough maps along the pairs.
-    events : mapping of str to Instants
-        Events of these sources.
-    links : Links
-        Matched pairs.
-    root : str
-        Reference.
-    max_offset_s : float
-        Search bound.
+    `maps` are rough ones along the pairs, relative to `root`.
     """
-    found = Associated.by(maps, events, links)
+    found = Associated(maps, events, links)
     for _ in range(N_ROUNDS):
         before = maps
         for name in sorted(events, key=lambda name: (-found.n_unexplained(name), name)):
@@ -104,7 +74,7 @@ def rematch(
                     continue
                 clock = Map(steps=clock.steps)
             tried = {**maps, name: clock}
-            better = Associated.by(tried, events, links)
+            better = Associated(tried, events, links)
             n_more = sum(found.n_unexplained(n) - better.n_unexplained(n) for n in events)
             if n_more >= MIN_UNEXPLAINED:
                 maps, found = tried, better
@@ -122,23 +92,7 @@ def match_with_all(
 ) -> EventMatch | None:
     """Match a source against the events of all others together, in reference time.
 
-    Parameters
-    ----------
-    name : str
-        The source.
-    root : str
-        Reference.
-    maps : mapping of str to Map
-        Maps of the others (that of the source itself is ignored).
-    events : mapping of str to Instants
-        Events of all sources.
-    max_offset_s : float
-        Search bound.
-
-    Returns
-    -------
-    EventMatch or None
-        None if fewer than two others have sharp instants.
+    The map of the source itself is ignored. None if fewer than two others have sharp instants.
     """
     sharp = {o: own.take(own.sharp) for o, own in events.items()}
     others = [o for o in maps if o != name and sharp[o].n]
@@ -178,14 +132,8 @@ def match_with_all(
 def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
     """Return the map of the other side of a match (before any step).
 
-    Parameters
-    ----------
-    parent : Map
-        Map of the known side.
-    match : EventMatch
-        Match of both sides.
-    is_source : bool
-        Whether the other side is the source of the match.
+    `parent` is the map of the known side; `is_source`: whether the other side is the source of the
+    match.
     """
     fit = match.fit
     if fit is None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import (
     EventEvidence,
@@ -23,53 +22,33 @@ from syncaudit.estimators.events import (
     shortened,
 )
 from syncaudit.formatting import word_duration
-from syncaudit.model import FlashEdges
+from syncaudit.model import EventTrain, FlashEdges
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
-from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 # Two for the offset and drift of a clock, one to check them, and one to identify an outlier.
 MIN_EVENTS = 4
+# Fraction of the lit cells that may clip: with more, too few remain to fit edges.
+MAX_CLIPPED_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seed:
-    """Initial values of the bundle.
+    """Initial values of the bundle."""
 
-    Parameters
-    ----------
-    reference : str
-        Source whose clock is reference time.
-    maps : mapping of str to Map
-        Rough clock map of each connected source.
-    events : mapping of str to Instants
-        Events of the connected sources.
-    flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: none.
-    flash_s : ndarray, shape (f,)
-        Rough reference time of each flash.
-    closures : tuple of Closure
-        Of all matched pairs beyond the tree.
-    refused : mapping of str to str
-        Sources that could not be used, and why.
-    length_s : float, optional
-        Length of all pulses, by which their ends were converted to onsets in `events`.
-    """
-
-    reference: str
-    maps: Mapping[str, Map]
-    events: Mapping[str, Instants]
-    flash_of: Mapping[str, Ints]
-    flash_s: Floats
-    closures: tuple[Closure, ...]
-    refused: Mapping[str, str]
+    reference: str  # source whose clock is reference time
+    maps: Mapping[str, Map]  # rough clock map of each connected source
+    events: Mapping[str, Instants]  # events of the connected sources
+    flash_of: Mapping[str, Ints]  # flash number of every event of each source; -1: none
+    flash_s: Floats  # shape (f,): rough reference time of each flash
+    closures: tuple[Closure, ...]  # of all matched pairs beyond the tree
+    refused: Mapping[str, str]  # sources that could not be used, and why
+    # Length of all pulses, by which their ends were converted to onsets in `events`.
     length_s: float | None = None
 
 
@@ -82,22 +61,10 @@ def find_seed(
 ) -> Seed | dict[str, str]:
     """Match every pair of sources and relate the clocks to the reference.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        One per source.
-    reference : str, optional
-        Source whose clock is reference time; default: the first camera by name in the largest
-        connected group, preferring those that date instants, or else its first source.
-    max_offset_s : float
-        Search bound.
-    light_s : float
-        Maximum duration of lights, for the matching only: longer ones are not matched.
-
-    Returns
-    -------
-    Seed or dict
-        The seed, or reasons per source if no two sources could be connected.
+    `reference` is the source whose clock is reference time; default: the first camera by name in
+    the largest connected group, preferring those that date instants, or else its first source.
+    Lights that last longer than `light_s` are not matched. If no two sources could be connected,
+    the reason of each is returned.
     """
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}
@@ -180,6 +147,16 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
     return (
         f"the events of {events.source} are periodic: its offset is known only modulo "
         f"{word_duration(period_s)}. Use an irregular train"
+    )
+
+
+def word_clipping(item: EventEvidence) -> str | None:
+    """Describe the problem and its cure, or return None if little of the flashes' light clips."""
+    if isinstance(item, EventTrain) or item.clipped_share <= MAX_CLIPPED_SHARE:
+        return None
+    return (
+        f"the flash clips {100 * item.clipped_share:.0f} % of what it lights in the image of "
+        f"{item.source}: lower its exposure or gain, or dim the light"
     )
 
 

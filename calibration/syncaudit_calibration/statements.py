@@ -15,7 +15,6 @@ from syncaudit.estimators.events.flash_bands import (
 )
 from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
-from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.observations import Observations, free_stated
 
@@ -25,31 +24,15 @@ KNOWN_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradicted:
-    """A stated value that the flashes contradict.
+    """A stated value that the flashes contradict."""
 
-    Parameters
-    ----------
-    source : str
-        Camera.
-    kind : str
-        ``line_delay`` or ``exposure``.
-    words : str
-        Message with the stated and the estimated value.
-    """
-
-    source: str
-    kind: str
-    words: str
+    source: str  # camera
+    kind: str  # ``line_delay`` or ``exposure``
+    words: str  # message with the stated and the estimated value
 
 
 def find_contradicted(observations: Observations) -> list[Contradicted]:
-    """Return the stated line delays and exposures that the flashes contradict.
-
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    """
+    """Return the stated line delays and exposures that the flashes contradict."""
     stated = [
         (k, unknown)
         for k, unknown in enumerate(observations.unknowns)
@@ -60,14 +43,14 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
     freed = adjust_with_any_reference(free_stated(observations))
     contradicted = []
     for k, unknown in stated:
-        found, std = value_of(observations, freed, k)
+        found, std = freed.value_of(k)
         off = abs(found - unknown.assumed)
         limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
         if std >= KNOWN_SHARE * unknown.assumed or off <= limit:
             continue
         column = observations.column("line_delay", unknown.source)
         if column is not None:
-            line_delay_s, line_delay_std_s = value_of(observations, freed, column)
+            line_delay_s, line_delay_std_s = freed.value_of(column)
             # If the line delay is compatible with zero, all edges of a frame coincide in time, and
             # any value fits.
             if line_delay_s <= MAX_STATED_Z * line_delay_std_s:

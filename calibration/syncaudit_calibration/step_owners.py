@@ -51,13 +51,6 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
     is assigned to the one that is not the reference. If a source is already known to have stepped
     at a place, a pair with another size there does not indicate a second step: two steps at one
     place are indistinguishable.
-
-    Parameters
-    ----------
-    links : Links
-        Matches with their steps.
-    root : str
-        Reference.
     """
     claims = [
         claim
@@ -100,14 +93,8 @@ def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_sour
 
     Such a pair shows the clock as it was after these steps.
 
-    Parameters
-    ----------
-    match : EventMatch
-        Of the pair.
-    steps : sequence of (float, float)
-        Own time and size of the steps of one of its sources.
-    is_source : bool
-        Whether these are the steps of the source of the match.
+    `steps` are the own times and sizes of those of one of its sources; `is_source`: whether that is
+    the source of the match.
     """
     if match.fit is None:
         return 0.0
@@ -148,22 +135,13 @@ def _claims(
     after_s, before_s = fit.predict(np.array([step.after_s, step.before_s])).tolist()
     if before_s < after_s:  # set back by more than the time between the two events
         after_s, before_s = before_s, after_s
-    pair = (one, other)
-    return (
-        _Claim(
-            source=one,
-            pair=pair,
-            nth=nth,
-            after_s=step.after_s,
-            before_s=step.before_s,
-            size_s=step.size_s,
-        ),
-        _Claim(
-            source=other,
-            pair=pair,
-            nth=nth,
-            after_s=after_s,
-            before_s=before_s,
-            size_s=-step.size_s,
-        ),
+    own = _Claim(
+        source=one,
+        pair=(one, other),
+        nth=nth,
+        after_s=step.after_s,
+        before_s=step.before_s,
+        size_s=step.size_s,
     )
+    theirs = replace(own, source=other, after_s=after_s, before_s=before_s, size_s=-step.size_s)
+    return own, theirs

@@ -9,21 +9,19 @@ of variance", Biometrics 30, 1974).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from syncaudit.dsp.robust import mad_std
-from syncaudit_calibration.adjustment import Adjustment, noise_of, value_of
+from syncaudit.model.arrays import Floats
+from syncaudit_calibration.adjustment import Adjustment, noise_of
 from syncaudit_calibration.normal_equations import reduced_products
-from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
 
-Floats = NDArray[np.float64]
-Solve = Callable[[Seed], tuple[Observations, Adjustment]]
+Solve = Callable[[Seed], Adjustment]
 
 # A step is accepted if its p-value, corrected for the number of places, is below this,
 MAX_CHANCE = 1e-4
@@ -37,72 +35,56 @@ MAX_FOUND = 12
 MAX_RESIDUAL = 5.0
 
 
-def solve_with_steps(seed: Seed, solve: Solve) -> tuple[Seed, Observations, Adjustment]:
+def solve_with_steps(seed: Seed, solve: Solve) -> Adjustment:
     """Solve the bundle with as many clock steps as the residuals require.
 
-    Parameters
-    ----------
-    seed : Seed
-        Seed with the steps that the matching found.
-    solve : callable
-        Returns equations and solution for a seed.
-
-    Returns
-    -------
-    tuple of Seed, Observations, Adjustment
-        The seed with the steps that were kept.
+    `seed` has the steps that the matching found.
     """
-    observations, adjustment = solve(seed)
-    seed, observations, adjustment = _without_idle(seed, observations, adjustment, solve)
+    solved = _without_idle(solve(seed), solve)
     for _ in range(MAX_FOUND):
-        found = _best_place(seed, observations, adjustment)
+        found = _best_place(solved)
         if found is None:
             break
-        tried = _with_step(seed, *found)
-        tried_observations, tried_adjustment = solve(tried)
-        kept = _without_idle(tried, tried_observations, tried_adjustment, solve)
-        if _n_steps(kept[0]) <= _n_steps(seed):
+        name, at_s = found
+        before = solved.observations.seed
+        steps = (*before.maps[name].steps, (at_s, 0.0))
+        tried = _without_idle(solve(_with_steps(before, name, steps)), solve)
+        if _n_steps(tried) <= _n_steps(solved):
             break
-        seed, observations, adjustment = kept
-    return seed, observations, adjustment
+        solved = tried
+    return solved
 
 
-def _n_steps(seed: Seed) -> int:
-    return sum(len(clock.steps) for clock in seed.maps.values())
+def _n_steps(solved: Adjustment) -> int:
+    return sum(len(clock.steps) for clock in solved.observations.seed.maps.values())
 
 
-def _with_step(seed: Seed, name: str, at_s: float) -> Seed:
-    clock = seed.maps[name]
-    steps = tuple(sorted((*clock.steps, (at_s, 0.0))))
-    return replace(seed, maps={**seed.maps, name: replace(clock, steps=steps)})
+def _with_steps(seed: Seed, name: str, steps: Iterable[tuple[float, float]]) -> Seed:
+    clock = replace(seed.maps[name], steps=tuple(sorted(steps)))
+    return replace(seed, maps={**seed.maps, name: clock})
 
 
-def _without_idle(
-    seed: Seed, observations: Observations, adjustment: Adjustment, solve: Solve
-) -> tuple[Seed, Observations, Adjustment]:
+def _without_idle(solved: Adjustment, solve: Solve) -> Adjustment:
     """Drop steps that turned out to be too small or uncertain, the least significant first."""
     while True:
-        idle = []
+        observations, idle = solved.observations, []
         for name in observations.sources:
             for column in observations.steps(name):
-                size_s, std_s = value_of(observations, adjustment, column)
+                size_s, std_s = solved.value_of(column)
                 if abs(size_s) < max(MIN_STEP_S, MIN_Z * std_s):
                     idle.append((abs(size_s) / std_s, name, observations.unknowns[column].at_s))
         if not idle:
-            return seed, observations, adjustment
+            return solved
         _, name, dropped_s = min(idle)
-        clock = seed.maps[name]
-        steps = tuple(step for step in clock.steps if step[0] != dropped_s)
-        seed = replace(seed, maps={**seed.maps, name: replace(clock, steps=steps)})
-        observations, adjustment = solve(seed)
+        kept = (step for step in observations.seed.maps[name].steps if step[0] != dropped_s)
+        solved = solve(_with_steps(observations.seed, name, kept))
 
 
-def _best_place(
-    seed: Seed, observations: Observations, adjustment: Adjustment
-) -> tuple[str, float] | None:
+def _best_place(solved: Adjustment) -> tuple[str, float] | None:
     """Return the source and own time of the most significant step, or None."""
+    observations, seed = solved.observations, solved.observations.seed
     is_point = observations.half_s == 0.0
-    residuals = adjustment.residuals_s.copy()
+    residuals = solved.residuals_s.copy()
     columns: list[Floats] = []
     places: list[tuple[str, float]] = []
     freedom: list[float] = []
@@ -119,7 +101,7 @@ def _best_place(
             freedom.append(stamps_s.size - 2.0)
     if not places:
         return None
-    noise = noise_of(observations, adjustment, is_point)
+    noise = noise_of(solved, is_point)
     pull, weight = reduced_products(observations, noise, np.stack(columns, axis=1), residuals)
     t2 = pull**2 / np.maximum(weight, 1e-300)
     # The estimated jitter includes the step: Student's t for the residuals without it.
@@ -139,5 +121,4 @@ def _places(stamps_s: Floats, known_s: list[float]) -> Floats:
     k = np.arange(1, stamps_s.size)
     part = np.searchsorted(borders, k, side="right")
     is_wide = (k - borders[part - 1] >= MIN_STAMPS) & (borders[part] - k >= MIN_STAMPS)
-    places: Floats = 0.5 * (stamps_s[k - 1] + stamps_s[k])[is_wide]
-    return places
+    return np.asarray(0.5 * (stamps_s[k - 1] + stamps_s[k])[is_wide])

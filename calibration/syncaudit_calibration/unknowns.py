@@ -39,43 +39,24 @@ STATED_SHARE = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """One unknown besides the flash instants.
+    """One unknown besides the flash instants."""
 
-    Parameters
-    ----------
-    kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``band`` (how long a row
-        sees the light, where that is not its exposure), ``edge_shift``, ``jitter``, ``half_light``
-        or ``length``.
-    source : str
-        Source; empty for ``half_light`` and ``length``, which all share.
-    assumed : float
-        Value that the unknown corrects.
-    prior_std : float
-        Prior error of the assumed value.
-    is_stated : bool
-        Whether the assumed value was stated.
-    at_s : float
-        For a step, the own time, on the time axis of the evidence, from which it applies.
-    """
-
+    # ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``band`` (how long a row sees
+    # the light, where that is not its exposure), ``edge_shift``, ``jitter``, ``half_light`` or
+    # ``length``.
     kind: str
-    source: str
-    assumed: float
-    prior_std: float
-    is_stated: bool = False
+    source: str  # source; empty for ``half_light`` and ``length``, which all share
+    assumed: float  # value that the unknown corrects
+    prior_std: float  # prior error of the assumed value
+    is_stated: bool = False  # whether the assumed value was stated
+    # For a step, the own time, on the time axis of the evidence, from which it applies.
     at_s: float = np.inf
 
 
 def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
     """Return the unknowns besides the flash instants.
 
-    Parameters
-    ----------
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence of the connected sources.
-    seed : Seed
-        Seed with their rough maps.
+    `items` is the evidence of the connected sources.
     """
     half_light = _half_light(list(items.values()), seed.length_s)
     found = [half_light]

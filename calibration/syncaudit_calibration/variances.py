@@ -1,4 +1,4 @@
-"""Estimate timestamp jitter and detection errors from the residuals.
+"""Estimate timestamp jitter and detection errors from the residuals, and how well they are known.
 
 Restricted maximum likelihood (Patterson & Thompson, Biometrika 58, 1971,
 doi:10.1093/biomet/58.3.545) for two variances per source: that of the timestamps, common to all
@@ -11,58 +11,40 @@ separate, like the jitters of only two sources, keep their initial ratio and sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
+from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Minimum number of groups with at least two observations to estimate the detection errors.
 MIN_PAIRS = 5
 MAX_FACTOR = 4.0
+P_95 = 0.975
 # Jitter below this is irrelevant; the bound keeps the iteration from getting stuck at zero.
 MIN_JITTER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Observations of a flash in one frame.
+    """Observations of a flash in one frame."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n,)
-        Group of every observation.
-    source : ndarray of int, shape (g,)
-        Source of every group.
-    multiplicity : ndarray, shape (g,)
-        Number of flashes in the same frame: their common error is treated as independent per
-        flash, so its variance is multiplied by this.
-    """
-
-    group: Ints
-    source: Ints
+    group: Ints  # shape (n,): group of every observation
+    source: Ints  # shape (g,): source of every group
+    # shape (g,): number of flashes in the same frame: their common error is treated as independent
+    # per flash, so its variance is multiplied by this
     multiplicity: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scatter:
-    """Errors of each source.
+    """Errors of each source."""
 
-    Parameters
-    ----------
-    jitter_s : ndarray, shape (s,)
-        Standard deviation of the timestamps.
-    scale : ndarray, shape (s,)
-        Factor on the stated errors of detections, at least 1.
-    """
-
-    jitter_s: Floats
-    scale: Floats
+    jitter_s: Floats  # shape (s,): standard deviation of the timestamps
+    scale: Floats  # shape (s,): factor on the stated errors of detections, at least 1
 
 
 def grouped(observations: Observations) -> Groups:
@@ -77,24 +59,16 @@ def grouped(observations: Observations) -> Groups:
     )
 
 
-def is_confirmed(groups: Groups, flash: Ints, is_point: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def is_confirmed(groups: Groups, flash: Ints, is_point: Bools) -> Bools:
     """Return which observations are of flashes dated by points of several groups, shape (n,).
 
     With intervals only as partners, the residual of a point shows where it lies in them, not its
     timestamp error.
 
-    Parameters
-    ----------
-    groups : Groups
-        Groups of observations.
-    flash : ndarray of int, shape (n,)
-        Flash of each observation.
-    is_point : ndarray of bool, shape (n,)
-        Observations that count.
+    `flash`, shape (n,), is that of each observation; only those of `is_point` count.
     """
     dates = np.unique(np.stack([flash[is_point], groups.group[is_point]]), axis=1)[0]
-    found: NDArray[np.bool_] = (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
-    return found
+    return (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
 
 
 def improve_scatter(
@@ -103,25 +77,14 @@ def improve_scatter(
     solution: Solution,
     flash: Ints,
     residuals: Floats,
-    is_point: NDArray[np.bool_],
+    is_point: Bools,
     scatter: Scatter,
 ) -> Scatter:
     """Return the next iterate of jitters and factors.
 
-    Parameters
-    ----------
-    groups : Groups
-        Groups of observations.
-    noise : Noise
-        Covariance given `scatter`.
-    solution : Solution
-        Solution given `noise`.
-    flash, residuals : ndarray, shape (n,)
-        Flash of each observation, and its residual.
-    is_point : ndarray of bool, shape (n,)
-        Observations that count (no intervals, no outliers).
-    scatter : Scatter
-        Current iterate.
+    `noise` is the covariance given `scatter`, the current iterate, and `solution` the one given
+    `noise`. `flash` and `residuals`, shape (n,), are those of each observation; only those of
+    `is_point` count (no intervals, no outliers).
     """
     n_sources = scatter.scale.size
     group, share, total = groups.group, noise.share, noise.total
@@ -154,7 +117,7 @@ def _scale(
     solution: Solution,
     flash: Ints,
     residuals: Floats,
-    is_point: NDArray[np.bool_],
+    is_point: Bools,
     scatter: Scatter,
     mean_residual: Floats,
 ) -> Floats:
@@ -176,3 +139,44 @@ def _scale(
     ratio = np.where(t > 1.0, q / np.maximum(t, 1.0), 0.0)
     ratio = np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR)
     return np.where(n_pairs >= MIN_PAIRS, np.maximum(1.0, scatter.scale * np.sqrt(ratio)), 1.0)
+
+
+def widened(
+    observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
+) -> Solution:
+    """Return the solution with errors widened, because jitters are estimates themselves.
+
+    With variances estimated from few flashes, normalised errors follow Student's t instead of a
+    Gaussian (Satterthwaite, "An approximate distribution of estimates of variance components",
+    Biometrics Bulletin 2, 1946, doi:10.2307/3002019): errors are scaled so that 1.96 of them cover
+    95 %. The degrees of freedom of a source are the redundancy of the flashes that it saw, limited
+    by the number of its own observations.
+    """
+    redundancy = _redundancy(observations, solution, groups, noise, is_point)
+    factor = np.ones(len(observations.unknowns))
+    for s, name in enumerate(observations.sources):
+        own = (observations.source == s) & is_point
+        if not own.any():
+            continue
+        columns = [k for k, unknown in enumerate(observations.unknowns) if unknown.source == name]
+        seen = np.unique(observations.flash[own])
+        n_own = np.unique(groups.group[own]).size
+        freedom = max(2.0, min(redundancy[seen].sum(), n_own - 2.0))
+        factor[columns] = stdtrit(freedom, P_95) / ndtri(P_95)
+    return replace(solution, covariance=solution.covariance * np.outer(factor, factor))
+
+
+def _redundancy(
+    observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
+) -> Floats:
+    """Return the redundancy of the observations of each flash, timestamps counted once."""
+    used = np.flatnonzero(is_point)
+    flash = np.zeros(noise.common.size, dtype=np.int64)
+    flash[groups.group[used]] = observations.flash[used]
+    spread = solution.variance_of(noise.mean_of(solution.design), flash)
+    total = noise.total
+    variance = noise.common + 1.0 / np.maximum(total, 1e-300)
+    has_say = np.bincount(groups.group, weights=is_point, minlength=total.size) > 0
+    left = np.where(has_say, np.clip(1.0 - spread / variance, 0.0, 1.0), 0.0)
+    found = np.bincount(flash, weights=left, minlength=observations.flash_s.size)
+    return found.astype(np.float64)

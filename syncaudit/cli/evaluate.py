@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -108,15 +107,14 @@ def _injected(
     """
     import numpy as np
 
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.evaluation.change import parse_changes
     from syncaudit.evaluation.detection import detect
     from syncaudit.evaluation.variants import Judging, good_clips, make_variants
     from syncaudit.policy import policy_from_plain
 
     changes = parse_changes(words)
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        clips, known = load_outputs(run, Path(scratch), partial=partial)
+    with outputs_of(run, partial=partial) as (clips, known):
         policy = policy_from_plain(
             json.loads(known.path.with_name("summary.json").read_bytes())["policy"]
         )

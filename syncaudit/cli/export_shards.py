@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,7 +71,7 @@ def export_shards(
     - `syncaudit export-shards out/ --out shards/ --include unverified`
     """
     from syncaudit.cli.inputs import load_clips
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.cli.progress import ImportView
     from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
@@ -85,8 +84,8 @@ def export_shards(
     admit = {str(Verdict.PASS), *(include or ())}
     index = VerdictIndex.load(verdicts, admit=admit, unknown="drop", partial=partial)
     if manifest is None:
-        with TemporaryDirectory(prefix="syncaudit-") as scratch:
-            clips = load_outputs(verdicts, Path(scratch), partial=partial)[0]
+        with outputs_of(verdicts, partial=partial) as judged:
+            clips = judged[0]
     else:
         clips = load_clips(manifest)
     if out.resolve() == Path(resolve(verdicts)).resolve():

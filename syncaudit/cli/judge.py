@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,19 +52,16 @@ def judge(
     """
     from syncaudit.batch import OutputFolder, judge_again
     from syncaudit.cli.inputs import cores
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_totals
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    with (
-        TemporaryDirectory(prefix="syncaudit-") as scratch,
-        OutputFolder(out, force=force) as place,
-    ):
-        place.check_apart([verdicts])
-        clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
+    place = OutputFolder(out, force=force)
+    place.check_apart([verdicts])
+    with place, outputs_of(verdicts, partial=partial) as (clips, known):
         if workers is None:
             workers = cores() if len(clips) > 2000 else 0
         with ProgressView(stderr(), is_quiet=quiet) as view:

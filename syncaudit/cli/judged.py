@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from syncaudit.errors import UsageError
@@ -13,14 +15,18 @@ if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
 
 
-def load_outputs(
-    out: str, scratch: Path, *, partial: bool = False
-) -> tuple[Sequence[Clip], VerdictFile]:
-    """Return the clips of an output folder in the order of its verdicts, and the verdicts.
+@contextmanager
+def outputs_of(out: str, *, partial: bool = False) -> Iterator[tuple[Sequence[Clip], VerdictFile]]:
+    """Yield the clips of an output folder in the order of its verdicts, and the verdicts.
 
-    The folder is a local one or any fsspec URL, whose verdicts are copied into `scratch`, which the
-    caller removes. With `partial` an unfinished run is accepted.
+    The folder is a local one or any fsspec URL, whose verdicts are copied until the context ends.
+    With `partial` an unfinished run is accepted.
     """
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        yield _load(out, Path(scratch), partial=partial)
+
+
+def _load(out: str, scratch: Path, *, partial: bool) -> tuple[Sequence[Clip], VerdictFile]:
     from syncaudit.batch import VerdictFile, fetch_outputs
     from syncaudit.batch.outputs import SPLIT_FILES
     from syncaudit.datasets import ClipTable, iter_manifest

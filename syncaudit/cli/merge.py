@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -34,18 +33,16 @@ def merge(
     **Example**: `syncaudit merge part*/ --out out/`
     """
     from syncaudit.batch import OutputFolder, merge_shards, read_shard
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
 
-    with (
-        TemporaryDirectory(prefix="syncaudit-") as scratch,
-        OutputFolder(out, force=force) as place,
-    ):
-        place.check_apart(folders)
+    place = OutputFolder(out, force=force)
+    place.check_apart(folders)
+    with place, ExitStack() as opened:
         shards = []
         for folder in folders:
-            clips, verdicts = load_outputs(folder, Path(scratch))
+            clips, verdicts = opened.enter_context(outputs_of(folder))
             shards.append(read_shard(verdicts.path.parent, clips, name=folder))
         to_row = place.to_row(clip_to_row)
         summary = merge_shards(shards, out=place.folder, to_row=to_row, prune=prune, force=force)

@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -38,7 +37,7 @@ def sample(
 
     **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
     """
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.datasets import clip_to_row, write_manifest
     from syncaudit.evaluation.sampling import balanced_sample, weekly_sample
     from syncaudit.model import Verdict
@@ -55,8 +54,7 @@ def sample(
     if out.exists() and not is_remote and out.resolve().parent == Path(verdicts).resolve():
         raise UsageError("is a file of the run", path=str(out), hint="Name another file.")
     check_target(out, is_forced=force)
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
+    with outputs_of(verdicts, partial=partial) as (clips, known):
         judged = {clip_id: Verdict(known.entry(clip_id).verdict) for clip_id in known.clip_ids}
         places = {clip_id: k for k, clip_id in enumerate(judged)}
         if weekly:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -77,7 +76,7 @@ def tune(
     """
     import numpy as np
 
-    from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.judged import outputs_of
     from syncaudit.evaluation import tuning
     from syncaudit.evaluation.change import Change
     from syncaudit.evaluation.injected import read_truth
@@ -105,8 +104,7 @@ def tune(
         require_matplotlib()
     tried = [Change(amount=sign * goal.size_s) for sign in (1.0, -1.0)]
     others = [Change(amount=share * one.amount) for share in _DRAWN for one in tried]
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        clips, known = load_outputs(run, Path(scratch), partial=partial)
+    with outputs_of(run, partial=partial) as (clips, known):
         if truth is not None:
             measured: Iterable[Measured] = measured_variants(clips, known, read_truth(truth))
         else:

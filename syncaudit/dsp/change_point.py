@@ -18,21 +18,13 @@ _SHORTEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
-    """The most likely place at which a series changed its level.
+    """The most likely place at which a series changed its level."""
 
-    Parameters
-    ----------
-    index : int
-        First value of the later part.
-    before, after : float
-        Medians of both parts.
-    chance : float
-        Upper bound on the probability of a change as clear as this one if there is none.
-    """
-
-    index: int
+    index: int  # first value of the later part
+    # Medians of both parts.
     before: float
     after: float
+    # Upper bound on the probability of a change as clear as this one if there is none.
     chance: float
 
 

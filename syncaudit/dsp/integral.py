@@ -19,35 +19,21 @@ SMOOTH_STEPS = 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningIntegral:
-    """Antiderivative of a signal, per channel.
+    """Antiderivative of a signal, per channel."""
 
-    Parameters
-    ----------
-    integral : PPoly
-        Curves of all d channels.
-    n_channels : int
-        d.
-    start_s, stop_s : float
-        Range in which the curves hold.
-    gap_start_s, gap_stop_s : ndarray, shape (g,)
-        Gaps without samples; an increment that touches one is not covered.
-    period_s : float
-        Median sample period.
-    coupling_std : ndarray, shape (d,), optional
-        How strongly each channel may couple to the other side, relative to the first (one sigma;
-        inf: without limit). None: all without limit.
-    n_signals : int, optional
-        Channels that are the signal itself; the remaining ones are only disturbances. None: all.
-    """
-
-    integral: PPoly
-    n_channels: int
+    integral: PPoly  # curves of all d channels
+    n_channels: int  # d
+    # Range in which the curves hold.
     start_s: float
     stop_s: float
+    # shape (g,): gaps without samples; an increment that touches one is not covered
     gap_start_s: Floats
     gap_stop_s: Floats
-    period_s: float
+    period_s: float  # median sample period
+    # shape (d,), optional: how strongly each channel may couple to the other side, relative to the
+    # first (one sigma; inf: without limit). None: all without limit.
     coupling_std: Floats | None = None
+    # Channels that are the signal itself; the remaining ones are only disturbances. None: all.
     n_signals: int | None = None
 
     def at(self, times_s: Floats) -> Floats:

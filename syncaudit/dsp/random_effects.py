@@ -36,27 +36,16 @@ SMALLEST_S = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RandomEffects:
-    """Result of `fit_random_effects`.
+    """Result of `fit_random_effects`."""
 
-    Parameters
-    ----------
-    mean, std : float
-        Common value and its standard error: the 95 % interval is 1.96 of it to either side.
-    between : float
-        Standard deviation between recordings, beyond their measurement errors.
-    chance : float
-        Probability that measurements without any such scatter scatter as much (Cochran's Q).
-    share : ndarray, shape (n,)
-        Probability of each value to belong to the others.
-    outlying, width : float
-        Share of values that do not, and the range in which they may lie.
-    """
-
+    # Common value and its standard error: the 95 % interval is 1.96 of it to either side.
     mean: float
     std: float
-    between: float
+    between: float  # standard deviation between recordings, beyond their measurement errors
+    # Probability that measurements without any such scatter scatter as much (Cochran's Q).
     chance: float
-    share: Floats
+    share: Floats  # shape (n,): probability of each value to belong to the others
+    # Share of values that do not, and the range in which they may lie.
     outlying: float
     width: float
 

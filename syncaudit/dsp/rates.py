@@ -15,18 +15,12 @@ class Rate:
     Several variants of one clip show the same images and the same road, so they are not independent
     draws. The interval therefore counts clips, not variants: as if all variants of a clip had the
     same outcome, which is the worst case.
-
-    Parameters
-    ----------
-    n_hits, n : int
-        How often, among how many.
-    n_clips : int
-        Number of different clips they come from.
     """
 
+    # How often, among how many.
     n_hits: int
     n: int
-    n_clips: int
+    n_clips: int  # number of different clips they come from
 
     @property
     def share(self) -> float | None:

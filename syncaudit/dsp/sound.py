@@ -22,23 +22,13 @@ MIN_BEND_S = 2e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleClock:
-    """Map from sample index to seconds after `epoch_ns`, on the source's own clock.
+    """Map from sample index to seconds after `epoch_ns`, on the source's own clock."""
 
-    Parameters
-    ----------
-    epoch_ns : int
-        Zero of the seconds.
-    start_s : float
-        Time of sample 0.
-    period_s : float
-        Seconds from one sample to the next.
-    bend_samples, bend_s : ndarray, shape (k,)
-        Deviation of the timestamp table from the line, interpolated; empty if it is straight.
-    """
-
-    epoch_ns: int
-    start_s: float
-    period_s: float
+    epoch_ns: int  # zero of the seconds
+    start_s: float  # time of sample 0
+    period_s: float  # seconds from one sample to the next
+    # shape (k,): deviation of the timestamp table from the line, interpolated; empty if it is
+    # straight
     bend_samples: Floats
     bend_s: Floats
 

@@ -33,49 +33,25 @@ _REDUNDANT = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
-    """Least squares with the active equations.
+    """Least squares with the active equations."""
 
-    Parameters
-    ----------
-    x : ndarray, shape (k,)
-        Unknowns.
-    covariance : ndarray, shape (k, k)
-        Of the unknowns, with the variances as given.
-    residuals : ndarray, shape (m,)
-        Measured minus solved, of every equation.
-    leverage_var : ndarray, shape (m,)
-        Variance of the solved value of every equation.
-    """
-
-    x: Floats
-    covariance: Floats
-    residuals: Floats
-    leverage_var: Floats
+    x: Floats  # shape (k,): unknowns
+    covariance: Floats  # shape (k, k): of the unknowns, with the variances as given
+    residuals: Floats  # shape (m,): measured minus solved, of every equation
+    leverage_var: Floats  # shape (m,): variance of the solved value of every equation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adjustment:
-    """What the equations agree on and which of them contradict.
+    """What the equations agree on and which of them contradict."""
 
-    Parameters
-    ----------
-    fit : Fit
-        With the final weights.
-    variance : ndarray, shape (m,)
-        Final variance of every equation.
-    redundancy : ndarray, shape (m,)
-        Share of every equation that the others check, 0 to 1.
-    z : ndarray, shape (m,)
-        Normalised residual with the variances as given; for an outlier, that of its prediction; 0
-        if nothing checks the equation.
-    is_outlier, is_ambiguous : ndarray of bool, shape (m,)
-        Blamed alone; blamed together with others that might be wrong instead.
-    """
-
-    fit: Fit
-    variance: Floats
-    redundancy: Floats
+    fit: Fit  # with the final weights
+    variance: Floats  # shape (m,): final variance of every equation
+    redundancy: Floats  # shape (m,): share of every equation that the others check, 0 to 1
+    # shape (m,): normalised residual with the variances as given; for an outlier, that of its
+    # prediction; 0 if nothing checks the equation
     z: Floats
+    # shape (m,): blamed alone; blamed together with others that might be wrong instead
     is_outlier: Bools
     is_ambiguous: Bools
 

@@ -29,43 +29,23 @@ RATE_STD = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """Readings of one clock by clips.
+    """Readings of one clock by clips."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Increasing.
-    offsets_s : ndarray, shape (n,)
-        Readings; any number where the precision is zero, which the first and last may not be.
-    precision : ndarray, shape (n,)
-        Inverse variances.
-    step_std_s : float
-        Prior of the known steps, far larger than the error of a reading.
-    """
-
-    times_s: Floats
+    times_s: Floats  # shape (n,): increasing
+    # shape (n,): readings; any number where the precision is zero, which the first and last may not
+    # be
     offsets_s: Floats
-    precision: Floats
-    step_std_s: float
+    precision: Floats  # shape (n,): inverse variances
+    step_std_s: float  # prior of the known steps, far larger than the error of a reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """Candidate strengths of clock wander and reading noise, each of shape (h,).
+    """Candidate strengths of clock wander and reading noise, each of shape (h,)."""
 
-    Parameters
-    ----------
-    offset : ndarray
-        Random walk of the offset, seconds per root second.
-    rate : ndarray
-        Random walk of the rate, per root second.
-    scale : ndarray
-        Actual errors of the readings relative to the stated ones.
-    """
-
-    offset: Floats
-    rate: Floats
-    scale: Floats
+    offset: Floats  # random walk of the offset, seconds per root second
+    rate: Floats  # random walk of the rate, per root second
+    scale: Floats  # actual errors of the readings relative to the stated ones
 
     def only(self, which: NDArray[np.intp]) -> Noise:
         """Return some of the candidates."""
@@ -74,37 +54,27 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothed:
-    """Estimates from all readings together, for each of h noises.
+    """Estimates from all readings together, for each of h noises."""
 
-    Parameters
-    ----------
-    offset_s, offset_variance : ndarray, shape (n, h)
-        Of the clock at every reading.
-    end_rate, end_rate_variance, end_covariance : ndarray, shape (2, h)
-        Rate at the first and at the last reading, its variance, and its covariance with the offset.
-    deleted_s, deleted_variance : ndarray, shape (n, h)
-        A reading minus its prediction from all others, and the variance of that; 0 where nothing
-        was read.
-    step_s, step_variance : ndarray, shape (n, h)
-        Best step between this reading and the next; if there is one already, that one's.
-    drift, drift_variance : ndarray, shape (h,)
-        Mean rate from the first to the last reading, steps not counted.
-    minus_2ll : ndarray, shape (h,)
-        Minus twice the log-likelihood, up to a constant.
-    """
-
+    # shape (n, h): of the clock at every reading
     offset_s: Floats
     offset_variance: Floats
+    # shape (2, h): rate at the first and at the last reading, its variance, and its covariance with
+    # the offset
     end_rate: Floats
     end_rate_variance: Floats
     end_covariance: Floats
+    # shape (n, h): a reading minus its prediction from all others, and the variance of that; 0
+    # where nothing was read
     deleted_s: Floats
     deleted_variance: Floats
+    # shape (n, h): best step between this reading and the next; if there is one already, that one's
     step_s: Floats
     step_variance: Floats
+    # shape (h,): mean rate from the first to the last reading, steps not counted
     drift: Floats
     drift_variance: Floats
-    minus_2ll: Floats
+    minus_2ll: Floats  # shape (h,): minus twice the log-likelihood, up to a constant
 
 
 @dataclass(slots=True)

@@ -49,47 +49,31 @@ _STD_FLOOR_PPM = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """One accepted measurement between two clocks, relative to their anchors.
+    """One accepted measurement between two clocks, relative to their anchors."""
 
-    Parameters
-    ----------
-    index : int
-        Index among the measurements given to the solver.
-    source, target : int
-        Numbers of the clocks; equal for two sources of one clock.
-    source_s, target_s : float
-        Instant of the measurement, in seconds after the anchor of the source's (target's) clock.
-    y_s, std_s : float
-        ``target_s - source_s`` and its standard error.
-    drift_ppm, drift_std_ppm : float, optional
-        Relative rate.
-    is_drift_assumed : bool
-        Whether the rate is assumed from a crystal's data sheet, not measured.
-    unknown_drift_ppm : float
-        What is not known of the rate where none was measured, one sigma.
-    step_s, step_std_s, step_after_s : float, optional
-        Step of the offset and its instant after the source clock's anchor.
-    step_at_std_s : float
-        Standard error of that instant.
-    slope_ppm, slope_std_ppm : float, optional
-        Rate fitted to the whole clip, significant or not, of an edge without a step.
-    """
-
-    index: int
+    index: int  # index among the measurements given to the solver
+    # Numbers of the clocks; equal for two sources of one clock.
     source: int
     target: int
+    # Instant of the measurement, in seconds after the anchor of the source's (target's) clock.
     source_s: float
     target_s: float
+    # ``target_s - source_s`` and its standard error.
     y_s: float
     std_s: float
+    # Relative rate.
     drift_ppm: float | None = None
     drift_std_ppm: float | None = None
+    # Whether the rate is assumed from a crystal's data sheet, not measured.
     is_drift_assumed: bool = False
+    # What is not known of the rate where none was measured, one sigma.
     unknown_drift_ppm: float = _DRIFT_PRIOR_PPM
+    # Step of the offset and its instant after the source clock's anchor.
     step_s: float | None = None
     step_std_s: float | None = None
     step_after_s: float | None = None
-    step_at_std_s: float = 0.0
+    step_at_std_s: float = 0.0  # standard error of that instant
+    # Rate fitted to the whole clip, significant or not, of an edge without a step.
     slope_ppm: float | None = None
     slope_std_ppm: float | None = None
 
@@ -101,23 +85,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Clocks, their anchors and edges.
+    """Clocks, their anchors and edges."""
 
-    Parameters
-    ----------
-    clocks : tuple of str
-        Names, in order of first mention.
-    anchors_ns : tuple of int
-        Timestamp of each clock at the common instant.
-    edges : tuple of Edge
-        Every usable measurement.
-    component, drift_group : tuple of int
-        Number of the connected component, and of the group within which drift is observable.
-    """
-
-    clocks: tuple[str, ...]
-    anchors_ns: tuple[int, ...]
-    edges: tuple[Edge, ...]
+    clocks: tuple[str, ...]  # names, in order of first mention
+    anchors_ns: tuple[int, ...]  # timestamp of each clock at the common instant
+    edges: tuple[Edge, ...]  # every usable measurement
+    # Number of the connected component, and of the group within which drift is observable.
     component: tuple[int, ...]
     drift_group: tuple[int, ...]
 

@@ -31,14 +31,10 @@ _SURE = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """How far every clock is from every other over the clip.
+    """How far every clock is from every other over the clip."""
 
-    Parameters
-    ----------
-    offset_s, std_s : ndarray, shape (k, n, n)
-        At k instants: correction of clock [c] relative to clock [r], and its standard error.
-    """
-
+    # shape (k, n, n): at k instants: correction of clock [c] relative to clock [r], and its
+    # standard error
     offset_s: Floats
     std_s: Floats
 

@@ -37,27 +37,17 @@ _QUARTZ_PPM = 100.0 * math.sqrt(2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """Step of one clock's correction.
+    """Step of one clock's correction."""
 
-    Parameters
-    ----------
-    size_s, std_s : float
-        Change of the correction and its standard error.
-    after_s, after_std_s : float
-        Seconds after the clock's anchor, and their standard error.
-    is_past : bool
-        Whether the solution's instant lies after the step: the same for all clocks that stepped at
-        once, whatever their own timestamps of it.
-    seen_by : frozenset of int
-        Indices of the edges that saw it.
-    """
-
+    # Change of the correction and its standard error.
     size_s: float
     std_s: float
-    after_s: float
+    after_s: float  # seconds after the clock's anchor
+    # Whether the solution's instant lies after the step: the same for all clocks that stepped at
+    # once, whatever their own timestamps of it.
     is_past: bool
-    seen_by: frozenset[int]
-    after_std_s: float = 0.0
+    seen_by: frozenset[int]  # indices of the edges that saw it
+    after_std_s: float = 0.0  # standard error of `after_s`
 
     def added_to(self, edge: Edge, at_s: float) -> float:
         """Return what the step adds to the correction of an edge.
@@ -79,18 +69,10 @@ class ClockStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteppedClocks:
-    """Clocks that stepped, and those that may have stepped instead.
+    """Clocks that stepped, and those that may have stepped instead."""
 
-    Parameters
-    ----------
-    steps : mapping of int to ClockStep
-        Of the clocks that are blamed.
-    suspects : mapping of int to ClockStep
-        Of the clocks that one vote more might have blamed instead.
-    """
-
-    steps: Mapping[int, ClockStep]
-    suspects: Mapping[int, ClockStep]
+    steps: Mapping[int, ClockStep]  # of the clocks that are blamed
+    suspects: Mapping[int, ClockStep]  # of the clocks that one vote more might have blamed instead
 
 
 def attribute_steps(

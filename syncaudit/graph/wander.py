@@ -33,21 +33,11 @@ _NEGLIGIBLE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """The remaining candidates, their estimates and their shares.
+    """The remaining candidates, their estimates and their shares."""
 
-    Parameters
-    ----------
-    noise : Noise
-        Candidates, shape (h,).
-    share : ndarray, shape (h,)
-        Posterior probability of each.
-    smoothed : Smoothed
-        Estimates of each.
-    """
-
-    noise: Noise
-    share: Floats
-    smoothed: Smoothed
+    noise: Noise  # candidates, shape (h,)
+    share: Floats  # shape (h,): posterior probability of each
+    smoothed: Smoothed  # estimates of each
 
     def mixed(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation over the candidates, the last axis of both."""

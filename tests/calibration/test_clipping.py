@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from syncaudit_calibration.bundle import calibrate_events
-from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.errors import CalibrationError
+from syncaudit_calibration.seed import word_clipping
 
 from syncaudit.model import FlashIntervals, Quantity
 

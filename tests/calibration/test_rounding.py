@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
-from syncaudit_calibration.adjustment import adjust, value_of
+from syncaudit_calibration.adjustment import adjust
 from syncaudit_calibration.boxes import bend_boxes
 from syncaudit_calibration.observations import observe
 from syncaudit_calibration.seed import Seed, find_seed
@@ -99,13 +99,13 @@ def test_what_nothing_tells_of_disturbs_nothing_else():
     for unknown in once.unknowns:
         if unknown.kind == "step":
             continue
-        value, std = value_of(once, expected, once.column(unknown.kind, unknown.source))
-        other, other_std = value_of(twice, found, twice.column(unknown.kind, unknown.source))
+        value, std = expected.value_of(once.column(unknown.kind, unknown.source))
+        other, other_std = found.value_of(twice.column(unknown.kind, unknown.source))
         assert abs(other - value) < 1e-3 * std, unknown
         assert other_std == pytest.approx(std, rel=1e-3), unknown
     columns = np.reshape(twice.steps("cam_2"), (-1, 2))
     for single, pair in zip(once.steps("cam_2"), columns, strict=True):
-        step_s, step_std_s = value_of(once, expected, single)
+        step_s, step_std_s = expected.value_of(single)
         assert found.x[pair].sum() == pytest.approx(step_s, abs=1e-3 * step_std_s)
         assert np.sqrt(found.covariance[pair[0], pair[0]]) > 1.0  # half of the prior's ten seconds
 

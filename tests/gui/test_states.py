@@ -131,7 +131,7 @@ def test_an_hour_at_1_khz_draws_few_points():
     lane = next(lane for lane in model.lanes if isinstance(lane, CurveLane))
     assert lane.pyramid.n_samples == n
     assert lane.pyramid.trace(0.0, 3600.0, 2000).times_s.size <= 2200
-    assert model.limits.span_s == pytest.approx(3600.0, abs=200.0)
+    assert model.timeline.limits.span_s == pytest.approx(3600.0, abs=200.0)
 
 
 def audited(folder: Path):

@@ -6,10 +6,10 @@ import re
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CanSpec
+from syncaudit.model.arrays import Ints
 from syncaudit.model.units import si_per_unit
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.can import read_can
@@ -27,13 +27,8 @@ def write_can(task: Task, spec: CanSpec) -> Written:
 
     In candump text, only the digits of the timestamps change, and their number stays: a timestamp
     in microseconds remains one. Other logs (ASC, BLF, TRC, MDF bus logging) become candump text
-    with all their data frames; MDF files of decoded signals become a Parquet table. The DBC and
-    the signals stay.
-
-    Raises
-    ------
-    StreamReadError
-        If the log or the table cannot be read.
+    with all their data frames; MDF files of decoded signals become a Parquet table. The DBC and the
+    signals stay. StreamReadError if the log or the table cannot be read.
     """
     uri = task.resolve(spec.uri)
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
@@ -103,7 +98,7 @@ def _write_candump(task: Task, uri: str, suffix: str) -> Written:
     )
 
 
-def _candump(frames: BusFrames, stamps: NDArray[np.int64]) -> bytes:
+def _candump(frames: BusFrames, stamps: Ints) -> bytes:
     lines: list[str] = []
     rows = zip(stamps.tolist(), frames.ids.tolist(), frames.lengths.tolist(), strict=True)
     for row, (stamp, key, length) in enumerate(rows):

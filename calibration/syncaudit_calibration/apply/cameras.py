@@ -20,12 +20,8 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
     ``<source>.timestamps.parquet``.
 
     The timestamps come from the table that the manifest names (the video is then not even opened),
-    otherwise from ``start_ns`` and the container, as the reader returns them.
-
-    Raises
-    ------
-    StreamReadError
-        If the timestamps cannot be read.
+    otherwise from ``start_ns`` and the container, as the reader returns them. StreamReadError if
+    the timestamps cannot be read.
     """
     if spec.timestamps is not None:
         uri = task.resolve(spec.timestamps)

@@ -11,26 +11,13 @@ from syncaudit.model import Clip, ClockMap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCorrection:
-    """Correction of one source of one clip.
+    """Correction of one source of one clip."""
 
-    Parameters
-    ----------
-    correction : ClockMap, optional
-        What to add to its timestamps; None if unknown.
-    offset_std_s : float, optional
-        Standard error of the offset.
-    why : str, optional
-        Reason why there is no correction.
-    remarks : tuple of str
-        What the correction cannot fix, and where it comes from.
-    is_of_this_clip : bool
-        Whether it was measured on this very clip; otherwise its drift applies within a day only.
-    """
-
-    correction: ClockMap | None = None
-    offset_std_s: float | None = None
-    why: str | None = None
-    remarks: tuple[str, ...] = ()
+    correction: ClockMap | None = None  # what to add to its timestamps; None if unknown
+    offset_std_s: float | None = None  # standard error of the offset
+    why: str | None = None  # reason why there is no correction
+    remarks: tuple[str, ...] = ()  # what the correction cannot fix, and where it comes from
+    # Whether it was measured on this very clip; otherwise its drift applies within a day only.
     is_of_this_clip: bool = False
 
     def near(self, time_ns: int) -> SourceCorrection:

@@ -33,12 +33,8 @@ def load_corrections(
 
     `uri`: local path or any fsspec URL. `is_every_figure`: for verdicts, also apply corrections
     that lie within their own error. `partial`: also accept the verdicts of an unfinished run.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read or is neither; unless `partial`, also if the run that wrote the
-        verdicts did not finish, or some are missing.
+    UsageError if the file cannot be read or is neither; unless `partial`, also if the run that
+    wrote the verdicts did not finish, or some are missing.
     """
     uri = _file(uri)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rich import box
@@ -16,27 +16,18 @@ from syncaudit.model import ClockMap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOutcome:
-    """Outcome for one source.
+    """Outcome for one source."""
 
-    Parameters
-    ----------
-    source : str
-        Name of the source.
-    correction : ClockMap, optional
-        What was added to its timestamps; None if they are unchanged.
-    why : str, optional
-        Reason why they are unchanged.
-    is_failure : bool
-        Whether they are unchanged although a correction is known.
-    remarks : tuple of str
-        For example, defects that the correction does not fix.
-    """
-
-    source: str
+    # What was added to its timestamps; None if they are unchanged.
     correction: ClockMap | None = None
-    why: str | None = None
-    is_failure: bool = False
-    remarks: tuple[str, ...] = ()
+    why: str | None = None  # reason why they are unchanged
+    is_failure: bool = False  # whether they are unchanged although a correction is known
+    remarks: tuple[str, ...] = ()  # for example, defects that the correction does not fix
+
+    @property
+    def is_remarkable(self) -> bool:
+        """Return whether there is something to say about it."""
+        return self.is_failure or bool(self.remarks)
 
     def to_json(self) -> dict[str, object]:
         """Return the object of ``corrections.jsonl``."""
@@ -55,18 +46,18 @@ class ClipOutcome:
     """Outcome for one clip."""
 
     clip_id: str
-    sources: tuple[SourceOutcome, ...]
+    sources: Mapping[str, SourceOutcome]
 
     @property
     def n_corrected(self) -> int:
         """Return the number of sources whose timestamps were corrected."""
-        return sum(source.correction is not None for source in self.sources)
+        return sum(source.correction is not None for source in self.sources.values())
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``corrections.jsonl``."""
         return {
             "clip_id": self.clip_id,
-            "sources": {source.source: source.to_json() for source in self.sources},
+            "sources": {name: source.to_json() for name, source in self.sources.items()},
         }
 
 
@@ -93,17 +84,17 @@ def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False
     table.add_column("source", no_wrap=True, max_width=18)
     table.add_column("timestamps", overflow="fold")
     for clip in clips:
-        sources = [
-            source
-            for source in clip.sources
-            if not only_remarkable or source.is_failure or source.remarks
+        shown = [
+            (name, source)
+            for name, source in clip.sources.items()
+            if not only_remarkable or source.is_remarkable
         ]
-        for index, source in enumerate(sources):
+        for index, (name, source) in enumerate(shown):
             table.add_row(
                 Text(printable(clip.clip_id) if index == 0 else ""),
-                Text(printable(source.source)),
+                Text(printable(name)),
                 _outcome_text(source),
-                end_section=index == len(sources) - 1,
+                end_section=index == len(shown) - 1,
             )
     return table
 
@@ -133,10 +124,9 @@ class Tally:
         """Count one clip."""
         self.n_clips += 1
         self.n_corrected += clip.n_corrected
-        self.n_failed += sum(source.is_failure for source in clip.sources)
-        self.n_kept += sum(
-            source.correction is None and not source.is_failure for source in clip.sources
-        )
+        n_failed = sum(source.is_failure for source in clip.sources.values())
+        self.n_failed += n_failed
+        self.n_kept += len(clip.sources) - clip.n_corrected - n_failed
 
     def words(self) -> str:
         """Format the counts as a sentence."""

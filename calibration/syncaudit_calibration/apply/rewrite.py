@@ -129,7 +129,7 @@ def _correct_clip(
         if result is not None:
             _point_at(row["sources"][name], result, folder.parent)
     return row, ClipOutcome(
-        clip_id=clip.clip_id, sources=tuple(done[name] for name in clip.sources)
+        clip_id=clip.clip_id, sources={name: done[name] for name in clip.sources}
     )
 
 
@@ -140,7 +140,7 @@ def _correct_source(
     of_sound = done[spec.audio].correction if isinstance(spec, TranscriptSpec) else None
     why = _why_kept(spec, known, of_sound)
     if why is not None:
-        return SourceOutcome(source=task.name, why=why, remarks=known.remarks), None
+        return SourceOutcome(why=why, remarks=known.remarks), None
     try:
         key = (_spelled(task, clip), repr((known, of_sound)))
         if key not in written:
@@ -151,12 +151,8 @@ def _correct_source(
                 _write_message_times(task, spec.arrivals, written[key].correction)
         result = written[key]
     except SyncAuditError as error:
-        outcome = SourceOutcome(
-            source=task.name, why=str(error), is_failure=True, remarks=known.remarks
-        )
-        return outcome, None
-    outcome = SourceOutcome(source=task.name, correction=result.correction, remarks=result.remarks)
-    return outcome, result
+        return SourceOutcome(why=str(error), is_failure=True, remarks=known.remarks), None
+    return SourceOutcome(correction=result.correction, remarks=result.remarks), result
 
 
 def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:

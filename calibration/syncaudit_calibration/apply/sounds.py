@@ -23,14 +23,9 @@ from syncaudit_calibration.apply.task import Task, Written, put
 def write_audio(task: Task, spec: AudioSpec) -> Written:
     """Correct ``start_ns``; with a drift or a table of timestamps, also write ``timestamps``.
 
-    A drift changes the actual sampling rate. A single start time cannot express that, so the
-    first sample and the end of the audio get one timestamp each, which define exactly the same
-    line.
-
-    Raises
-    ------
-    StreamReadError
-        If the table or the audio cannot be read.
+    A drift changes the actual sampling rate. A single start time cannot express that, so the first
+    sample and the end of the audio get one timestamp each, which define exactly the same line.
+    StreamReadError if the table or the audio cannot be read.
     """
     if spec.timestamps is not None:
         if spec.units.get(STAMPS_KEY, "ns") != "ns":
@@ -89,12 +84,7 @@ def write_transcript(
     new time t' solves ``a(start + t') = c(start + t)``.
 
     `start_ns`: reported timestamp of sample 0 of the audio. `of_sound`: what was added to the
-    timestamps of the audio.
-
-    Raises
-    ------
-    ClipInputError
-        If the transcript has no times.
+    timestamps of the audio. ClipInputError if the transcript has no times.
     """
     correction, remarks = task.settled(start_ns)
     stream = read_transcript(task.name, spec, task.base_uri)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import CanSpec, ClockMap, EventsSpec, ImuSpec, StateSpec
+from syncaudit.model.arrays import Bools, Ints
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, base_column
 from syncaudit.readers.csv_table import decode_text
@@ -36,12 +36,8 @@ def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMP
     timestamps if the column has a timestamp type.
 
     `uri`: resolved path or URL of the table. `key`: manifest field that names it; any but ``uri``
-    becomes part of the copy's name. `column`: column of timestamps.
-
-    Raises
-    ------
-    StreamReadError
-        If it cannot be read or holds no timestamps, with the message of the reader.
+    becomes part of the copy's name. `column`: column of timestamps. StreamReadError if it cannot be
+    read or holds no timestamps, with the message of the reader.
     """
     data = read_bytes(uri)
     is_parquet = data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq"))
@@ -147,7 +143,7 @@ def _restamp_parquet(task: Task, uri: str, data: bytes, column: str) -> _Copy:
 
 def _parquet_stamps(
     uri: str, column: str, found: pa.ChunkedArray
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.DataType]:
+) -> tuple[Ints, Bools, pa.DataType]:
     """Return the timestamps, a mask of valid ones, and the type to write them as."""
     kind = found.type
     if pa.types.is_dictionary(kind):
@@ -175,11 +171,7 @@ def restamp_part(task: Task, spec: TableSpec) -> Written:
 
     Used if the manifest gives `stamps`, `rows` or a unit for the timestamps. The timestamps become
     integer nanoseconds, and these keys are removed, since the copy holds nothing else.
-
-    Raises
-    ------
-    StreamReadError
-        If the table cannot be read or holds no timestamps.
+    StreamReadError if the table cannot be read or holds no timestamps.
     """
     uri = task.resolve(spec.uri)
     renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}

@@ -36,25 +36,9 @@ def check_target(
 ) -> None:
     """Refuse a folder in which files not written by an earlier run would be overwritten.
 
-    Parameters
-    ----------
-    out : Path
-        Folder to write into.
-    clips : iterable of Clip
-        Clips whose files must not be changed.
-    folders : set of str
-        Names of the folders of clips in `out`.
-    inputs : sequence of str
-        Other files that must not be changed.
-    record : str
-        File that identifies the folder of an earlier run.
-    command : str
-        Command that writes it, for messages.
-
-    Raises
-    ------
-    UsageError
-        If there is a conflict; the message names it.
+    Neither the files of `clips` nor `inputs` are changed. `folders` are the names of the folders of
+    clips in `out`, `record` the file that identifies the folder of an earlier run of `command`.
+    UsageError if there is a conflict; the message names it.
     """
     if is_url(str(out)) or ":/" in str(out):
         raise UsageError(

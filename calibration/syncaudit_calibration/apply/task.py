@@ -20,30 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One source whose timestamps are to be corrected.
+    """One source whose timestamps are to be corrected."""
 
-    Parameters
-    ----------
-    name : str
-        Source.
-    spec : SourceSpec
-        As in the manifest.
-    base_uri : str
-        Folder that its relative URIs refer to.
-    known : SourceCorrection
-        With a nonzero correction.
-    target : Path
-        Path of the files to write, without extension.
-    scratch : Path
-        Folder for copies of remote files.
-    """
-
-    name: str
-    spec: SourceSpec
-    base_uri: str
-    known: SourceCorrection
-    target: Path
-    scratch: Path
+    name: str  # source
+    spec: SourceSpec  # as in the manifest
+    base_uri: str  # folder that its relative URIs refer to
+    known: SourceCorrection  # with a nonzero correction
+    target: Path  # path of the files to write, without extension
+    scratch: Path  # folder for copies of remote files
 
     def resolve(self, uri: str) -> str:
         """Resolve a URI of the source to an absolute path or URL."""
@@ -63,24 +47,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Result of a writer.
+    """Result of a writer."""
 
-    Parameters
-    ----------
-    correction : ClockMap
-        What was added to the timestamps.
-    files : mapping of str to Path
-        Written file by manifest key.
-    fields : mapping of str to object
-        New values by manifest key; None removes a key.
-    remarks : tuple of str
-        Messages for the user.
-    """
-
-    correction: ClockMap
-    files: Mapping[str, Path] = field(default_factory=dict)
+    correction: ClockMap  # what was added to the timestamps
+    files: Mapping[str, Path] = field(default_factory=dict)  # written file by manifest key
+    # New values by manifest key; None removes a key.
     fields: Mapping[str, object] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # messages for the user
 
 
 def put(path: Path, data: bytes) -> Path:

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
-
-Floats = NDArray[np.float64]
 
 # Band edges in H.264 480p date a flash this well (design, section 3.1: 7 to 20 us).
 EDGE_STD_S = 15e-6
@@ -37,23 +35,12 @@ N_DRAWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """One-sigma errors for the pair of cameras that shares fewest flashes; the bundle is better.
+    """One-sigma errors for the pair of cameras that shares fewest flashes; the bundle is better."""
 
-    Parameters
-    ----------
-    flash_std_s : float
-        Of one flash in one camera.
-    offset_std_s : float
-        In the middle of the recording.
-    drift_std_ppm : float
-        Over the recording.
-    triggered_offset_std_s : float
-        Offset of one camera against a log of the pulses themselves (the trigger output).
-    """
-
-    flash_std_s: float
-    offset_std_s: float
-    drift_std_ppm: float
+    flash_std_s: float  # of one flash in one camera
+    offset_std_s: float  # in the middle of the recording
+    drift_std_ppm: float  # over the recording
+    # Offset of one camera against a log of the pulses themselves (the trigger output).
     triggered_offset_std_s: float
 
 
@@ -72,18 +59,10 @@ def expected_accuracy(
     a floor of 10 us is added (1.2 ms for a screen, which cancels in the drift). For global shutters
     the errors come from `_global_stds_s` instead.
 
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-    train : PulseTrain
-    n_shared : float
-        Flashes that the two cameras share.
-    rng : Generator
-        Draws the phases of global shutters.
-    kind : LightKind
-        Its light. For one that stays on, `train` and `n_shared` refer to its switching on and off
-        (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
-        dated to a fraction of the ramp.
+    `n_shared` is the number of flashes that the two cameras share; `rng` draws the phases of global
+    shutters. For a light that stays on, `train` and `n_shared` refer to its switching on and off
+    (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
+    dated to a fraction of the ramp.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
     is_screen = kind is LightKind.SCREEN
@@ -133,7 +112,7 @@ def _global_stds_s(
     after_s = np.where(is_sharp, 0.0, periods_s - into_s)
     blur_s = PARTIAL_SHARE_STD * exposures_s[:, 0]
 
-    def left_s(late: Floats, early: Floats, is_dated: NDArray[np.bool_], blur: float) -> float:
+    def left_s(late: Floats, early: Floats, is_dated: Bools, blur: float) -> float:
         bounds_s = late.min(axis=1) + early.min(axis=1)
         noise_s = blur / np.sqrt(np.maximum(is_dated.sum(axis=1), 1))
         return float(np.median(np.hypot(bounds_s / math.sqrt(12.0), noise_s)))

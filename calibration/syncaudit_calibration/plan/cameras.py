@@ -17,21 +17,11 @@ MAX_CAMERAS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCamera:
-    """Exposure timing of a camera.
+    """Exposure timing of a camera."""
 
-    Parameters
-    ----------
-    rate_hz : Fraction
-        Frames per second.
-    readout_s : float
-        From the exposure of the first row to that of the last; 0: global shutter.
-    exposure_s : float
-        Of each row.
-    """
-
-    rate_hz: Fraction
-    readout_s: float
-    exposure_s: float
+    rate_hz: Fraction  # frames per second
+    readout_s: float  # from the exposure of the first row to that of the last; 0: global shutter
+    exposure_s: float  # of each row
 
     def __post_init__(self) -> None:
         # Neither the exposure of a row nor the readout of a frame can exceed the frame period.
@@ -87,10 +77,7 @@ def planned_cameras(
 
     `n_cameras` is by default the length of the longest list, at least two.
 
-    Raises
-    ------
-    UsageError
-        If the lengths of the lists do not match, or there are fewer cameras than values.
+    UsageError if the lengths of the lists do not match, or there are fewer cameras than values.
     """
     lengths = {len(rates_hz), len(readouts_s), len(exposures_s)} - {1}
     if len(lengths) > 1:
@@ -125,11 +112,7 @@ def recorded_cameras(
     """Return the cameras of a clip: rates from timestamps, the rest from its manifest.
 
     Given rates, readouts and exposures take precedence: none, one for all, or one for each camera.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two cameras, or something is neither stated nor given.
+    UsageError if there are fewer than two cameras, or something is neither stated nor given.
     """
     from syncaudit.pipeline.reading import read_clip
 

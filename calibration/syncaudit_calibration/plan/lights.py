@@ -22,22 +22,14 @@ class LightKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Light:
-    """A light that is fired by hand.
+    """A light that is fired by hand."""
 
-    Parameters
-    ----------
-    words : str
-        How to use it, following the number of times.
-    shortest_s, usual_s, longest_s : float
-        How long it is on.
-    least_dark_s, dark_spread_s : float
-        Minimum dark time in between, and the range of the random time added to it.
-    """
-
-    words: str
+    words: str  # how to use it, following the number of times
+    # How long it is on.
     shortest_s: float
     usual_s: float
     longest_s: float
+    # Minimum dark time in between, and the range of the random time added to it.
     least_dark_s: float
     dark_spread_s: float
 

@@ -25,26 +25,13 @@ POOR_OFFSET_S = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """How to use a light, and what to expect from it.
+    """How to use a light, and what to expect from it."""
 
-    Parameters
-    ----------
-    train : PulseTrain
-        Train to be played, or an example of one fired by hand.
-    seen : Visibility
-        Of its pulses; for a light that stays on, of its switching on and off.
-    events : str
-        Name of these events: flashes or switchings.
-    expected : Accuracy
-    advice : tuple of str
-        A sentence for each weakness.
-    """
-
-    train: PulseTrain
-    seen: Visibility
-    events: str
+    train: PulseTrain  # train to be played, or an example of one fired by hand
+    seen: Visibility  # of its pulses; for a light that stays on, of its switching on and off
+    events: str  # name of these events: flashes or switchings
     expected: Accuracy
-    advice: tuple[str, ...]
+    advice: tuple[str, ...]  # a sentence for each weakness
 
 
 def plan_of(

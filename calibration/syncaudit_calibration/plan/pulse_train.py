@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Floats
 
 TICK_S = 1e-6
 # Instants that agree to this are indistinguishable while clocks are still unknown.
@@ -18,24 +17,13 @@ MAX_LAG_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PulseTrain:
-    """A train of pulses of equal width.
+    """A train of pulses of equal width."""
 
-    Parameters
-    ----------
-    starts_s : ndarray, shape (n,)
-        Start of each pulse, in seconds after the start of the train, increasing.
-    width_s : float
-        Duration of each pulse.
-    n_per_burst : int
-        Number of pulses per burst.
-    duration_s : float
-        Duration of the recording, including the dark times at both ends.
-    """
-
+    # shape (n,): start of each pulse, in seconds after the start of the train, increasing
     starts_s: Floats
-    width_s: float
-    n_per_burst: int
-    duration_s: float
+    width_s: float  # duration of each pulse
+    n_per_burst: int  # number of pulses per burst
+    duration_s: float  # duration of the recording, including the dark times at both ends
 
     @property
     def n(self) -> int:

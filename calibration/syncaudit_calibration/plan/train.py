@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
-
-Floats = NDArray[np.float64]
 
 SCREEN_RATE_HZ = 60
 
@@ -63,17 +61,8 @@ def choose_train(
     one screen frame longer than those of an LED for global shutters: the light of a screen rises
     line by line over one frame, and all rows must see its full light in two frames.
 
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-        All cameras to be calibrated.
-    kind : LightKind
-        What gives the light.
-    duration_s : float, optional
-        Default: until two cameras share 25 flashes (global shutters: until 25 edges fall into
-        exposures), 30 s to 10 min.
-    rng : Generator
-        Draws the gaps.
+    `duration_s` is by default as long as it takes until two cameras share 25 flashes (global
+    shutters: until 25 edges fall into exposures), 30 s to 10 min. `rng` draws the gaps.
     """
     if light := HAND_LIGHTS.get(kind):
         pattern = _Pattern(

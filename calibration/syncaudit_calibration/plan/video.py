@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools
 from syncaudit.writing import draft_of
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
@@ -66,7 +67,7 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
 _X264 = {"preset": "veryfast", "crf": "18", "g": "60", "bf": "0", "threads": "1"}
 
 
-def lit_frames(train: PulseTrain) -> NDArray[np.bool_]:
+def lit_frames(train: PulseTrain) -> Bools:
     """Return which frames are white, shape (n_frames,)."""
     is_lit = np.zeros(round(train.duration_s * SCREEN_RATE_HZ), dtype=np.bool_)
     n_each = round(train.width_s * SCREEN_RATE_HZ)

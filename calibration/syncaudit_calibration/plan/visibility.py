@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.pulse_train import PulseTrain
-
-Floats = NDArray[np.float64]
 
 N_DRAWS = 400
 MAX_CELLS = 20_000_000  # of phases x cameras x pulses at once
@@ -21,49 +19,26 @@ MIN_TIED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraView:
-    """Visibility of a train to one camera, over all phases of its frames.
+    """Visibility of a train to one camera, over all phases of its frames."""
 
-    Parameters
-    ----------
-    share_by_formula : float
-        ``(readout + E + w) / T_frame``.
-    share_seen, share_seen_std : float
-        Mean over the simulated phases, and the standard deviation between phases.
-    share_of_bursts : float
-        Fraction of bursts of which it sees at least one pulse.
-    share_with_both_edges : float
-        Fraction of pulses whose band lies in one image with both edges.
-    """
-
-    share_by_formula: float
+    share_by_formula: float  # ``(readout + E + w) / T_frame``
+    # Mean over the simulated phases, and the standard deviation between phases.
     share_seen: float
     share_seen_std: float
-    share_of_bursts: float
-    share_with_both_edges: float
+    share_of_bursts: float  # fraction of bursts of which it sees at least one pulse
+    share_with_both_edges: float  # fraction of pulses whose band lies in one image with both edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Visibility:
-    """Visibility of a train to all cameras.
+    """Visibility of a train to all cameras."""
 
-    Parameters
-    ----------
-    views : tuple of CameraView
-        One per camera.
-    shared : ndarray, shape (c, c)
-        Expected number of flashes that two cameras both see.
-    shared_by_all : float
-        Expected number that all see.
-    share_of_pairs_apart : float
-        Fraction of camera pairs, over all phases, that share fewer than 8 flashes.
-    share_tied : float
-        Fraction of phases for which all cameras are tied, directly or through others.
-    """
-
-    views: tuple[CameraView, ...]
-    shared: Floats
-    shared_by_all: float
+    views: tuple[CameraView, ...]  # one per camera
+    shared: Floats  # shape (c, c): expected number of flashes that two cameras both see
+    shared_by_all: float  # expected number that all see
+    # Fraction of camera pairs, over all phases, that share fewer than 8 flashes.
     share_of_pairs_apart: float
+    # Fraction of phases for which all cameras are tied, directly or through others.
     share_tied: float
 
     @property
@@ -77,15 +52,12 @@ def draw_phases(cameras: Sequence[PlannedCamera], n_draws: int, rng: np.random.G
     return rng.uniform(0.0, [camera.period_s for camera in cameras], (n_draws, len(cameras)))
 
 
-def pulses_seen(
-    cameras: Sequence[PlannedCamera], train: PulseTrain, phases_s: Floats
-) -> NDArray[np.bool_]:
+def pulses_seen(cameras: Sequence[PlannedCamera], train: PulseTrain, phases_s: Floats) -> Bools:
     """Return which pulses meet an exposure, shape (n_draws, c, n)."""
     periods_s = np.array([camera.period_s for camera in cameras])[:, None]
     visible_s = np.array([camera.visible_s(train.width_s) for camera in cameras])[:, None]
     since_s = train.starts_s + train.width_s - phases_s[:, :, None]
-    seen: NDArray[np.bool_] = np.mod(since_s, periods_s) < visible_s
-    return seen
+    return np.asarray(np.mod(since_s, periods_s) < visible_s)
 
 
 def visibility(
@@ -131,7 +103,7 @@ def visibility(
     )
 
 
-def _reachable(is_tied: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reachable(is_tied: Bools) -> Bools:
     """Return which cameras are tied through any number of others, shape (n, c, c)."""
     reach = is_tied
     for _ in range(is_tied.shape[1].bit_length()):

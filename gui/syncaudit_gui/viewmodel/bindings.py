@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 
 class Action(StrEnum):
@@ -67,19 +68,23 @@ class Binding:
     keys: str
     text: str
     actions: dict[str, Action]  # by key in Qt's portable notation (``Shift+Right``)
+    is_repeated: bool = False  # while a key is held
 
 
-def _b(group: str, keys: str, text: str, **actions: str) -> Binding:
+def _b(group: str, keys: str, text: str, *, is_repeated: bool = False, **actions: str) -> Binding:
     by_key = {key: Action(name) for name, spelled in actions.items() for key in spelled.split()}
-    return Binding(group=group, keys=keys, text=text, actions=by_key)
+    return Binding(group=group, keys=keys, text=text, actions=by_key, is_repeated=is_repeated)
+
+
+_held = partial(_b, is_repeated=True)
 
 
 BINDINGS: tuple[Binding, ...] = (
     _b("Time", "Space", "play, pause", play="Space"),
-    _b("Time", "← →", "one frame of the selected camera", frame_back="Left", frame_on="Right"),
-    _b("Time", "Shift+← →", "ten frames", ten_back="Shift+Left", ten_on="Shift+Right"),
+    _held("Time", "← →", "one frame of the selected camera", frame_back="Left", frame_on="Right"),
+    _held("Time", "Shift+← →", "ten frames", ten_back="Shift+Left", ten_on="Shift+Right"),
     _b("Time", "J L", "slower, faster", slower="J", faster="L"),
-    _b("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
+    _held("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
     _b(
         "Time",
         "1 2 3",
@@ -99,25 +104,19 @@ BINDINGS: tuple[Binding, ...] = (
     ),
     _b("Time", "E", "loop ±0.5 s, or between the marks", loop="E"),
     _b("Time", "M", "measuring mark: first, second, none", measure="M"),
-    _b("View", "+ − 0", "zoom in, out, whole clip", zoom_in="+ =", zoom_out="-", zoom_all="0"),
+    _held("View", "+ − 0", "zoom in, out, whole clip", zoom_in="+ =", zoom_out="-", zoom_all="0"),
     _b("View", "Enter", "enlarge the selected camera", enlarge="Return Enter"),
     _b("View", "G", "cameras as a grid", grid="G"),
     _b("View", "S", "spectrogram beneath the waveform", spectrogram="S"),
     _b("View", "V", "list of events", events="V"),
     _b("View", "T", "dark, light", theme="T"),
-    _b("Clocks", "↑ ↓", "select a source", source_up="Up", source_down="Down"),
+    _held("Clocks", "↑ ↓", "select a source", source_up="Up", source_down="Down"),
     _b("Clocks", "C", "raw, corrected; hold for a glance", corrected="C"),
-    _b("Clocks", ", .", "nudge the source by 1 ms", earlier=",", later="."),
-    _b("Clocks", "Shift+, .", "by 10 ms", earlier_10="Shift+,", later_10="Shift+."),
-    _b("Clocks", "Ctrl+, .", "by one frame", earlier_frame="Ctrl+,", later_frame="Ctrl+."),
-    _b(
-        "Clocks",
-        "Ctrl+Z",
-        "undo (Ctrl+Shift+Z redo)",
-        undo="Ctrl+Z",
-        redo="Ctrl+Shift+Z",
-    ),
-    _b("Clips", "PgUp PgDn", "previous, next clip", previous_clip="PgUp", next_clip="PgDown"),
+    _held("Clocks", ", .", "nudge the source by 1 ms", earlier=",", later="."),
+    _held("Clocks", "Shift+, .", "by 10 ms", earlier_10="Shift+,", later_10="Shift+."),
+    _held("Clocks", "Ctrl+, .", "by one frame", earlier_frame="Ctrl+,", later_frame="Ctrl+."),
+    _held("Clocks", "Ctrl+Z", "undo (Ctrl+Shift+Z redo)", undo="Ctrl+Z", redo="Ctrl+Shift+Z"),
+    _held("Clips", "PgUp PgDn", "previous, next clip", previous_clip="PgUp", next_clip="PgDown"),
     _b("Clips", "A R U", "accept, reject, unsure", accept="A", reject="R", unsure="U"),
     _b("Clips", "I", "write a note", note="I"),
     _b("Clips", "B", "blind: verdict hidden until labelled", blind="B"),
@@ -132,6 +131,8 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Window", "Ctrl+Q", "quit", quit="Ctrl+Q"),
 )
 
+REPEATED = {action for row in BINDINGS if row.is_repeated for action in row.actions.values()}
+"""Actions that are done again and again while their key is held."""
 _ACTIONS = {key: action for binding in BINDINGS for key, action in binding.actions.items()}
 
 # Shifted keys on common layouts: the character that arrives, and the key that was meant.

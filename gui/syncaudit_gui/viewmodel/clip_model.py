@@ -17,7 +17,7 @@ from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.timeline import DrawnClock, TimeRange
+from syncaudit_gui.viewmodel.timeline import DrawnClock, Timeline, TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning
 
 # Margin on either side of a clip, so that shifted data stay visible.
@@ -30,7 +30,7 @@ class ClipModel:
 
     clip: Clip  # its row of the manifest
     epoch_ns: int  # zero of the timeline
-    limits: TimeRange  # visible range
+    timeline: Timeline  # cursor, and the range on screen
     streams: Mapping[str, Stream]  # the readable streams
     # Problems of a source, in sentences; also for unreadable sources.
     problems: Mapping[str, tuple[str, ...]]
@@ -79,8 +79,8 @@ class ClipModel:
         """Return the time from which every camera has a frame."""
         tables = [table for name in self.cameras if (table := self.frames_of(name)) is not None]
         firsts_s = [float(table.times_s[0]) for table in tables]
-        inside = [first_s for first_s in firsts_s if first_s in self.limits]
-        return max(inside, default=max(0.0, self.limits.start_s))
+        inside = [first_s for first_s in firsts_s if first_s in self.timeline.limits]
+        return max(inside, default=max(0.0, self.timeline.limits.start_s))
 
     def clocks_changed(self) -> None:
         """Update frames and events to the current clocks."""
@@ -157,7 +157,7 @@ def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
     return ClipModel(
         clip=clip,
         epoch_ns=epoch_ns,
-        limits=limits,
+        timeline=Timeline(limits=limits),
         streams=streams,
         problems={name: tuple(messages) for name, messages in problems.items()},
         lanes=build_lanes(clip, streams, why_missing, epoch_ns),

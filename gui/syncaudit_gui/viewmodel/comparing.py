@@ -60,7 +60,8 @@ def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
     found = None if judged is None else judged.sources.get(source)
     if judged is None or found is None or found.offset_std_s is None:
         return None
-    times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
+    limits = model.timeline.limits
+    times_s = np.linspace(max(0.0, limits.start_s), limits.stop_s, N_POINTS)
     clock = found.map_since(model.epoch_ns, judged.at_ns)
     offset_s = clock.change_s(times_s)
     std_s = found.std_at(clock, times_s)

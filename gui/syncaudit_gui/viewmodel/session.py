@@ -81,7 +81,6 @@ class Session:
             self.batch.arrange()
         self.undo = UndoStack()
         self.model: ClipModel | None = None
-        self.timeline: Timeline | None = None
         self.wanted_id = ""
         """Clip that is open, or being read."""
         self.selected = ""
@@ -92,6 +91,11 @@ class Session:
     def clip_id(self) -> str:
         """Clip that is open; empty without one."""
         return "" if self.model is None else self.model.clip.clip_id
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """Cursor and range of the open clip."""
+        return None if self.model is None else self.model.timeline
 
     def _label_of(self, clip_id: str) -> str | None:
         row = self.labels.of(clip_id)
@@ -104,7 +108,6 @@ class Session:
     def open_clip(self, model: ClipModel) -> None:
         """Make a clip that was read the open one."""
         self.model, self.wanted_id = model, model.clip.clip_id
-        self.timeline = Timeline(limits=model.limits)
         self.undo.clear()
         model.nudges_s = {
             name: nudge_s
@@ -119,11 +122,11 @@ class Session:
         self._select_interesting(model)
         self.show_findings()
         model.clocks_changed()
-        self.timeline.move_to(model.first_frame_s())
+        model.timeline.move_to(model.first_frame_s())
 
     def close_clip(self) -> None:
         """Forget the open clip."""
-        self.model, self.timeline = None, None
+        self.model = None
         self.undo.clear()
 
     def take_judgement(self, judgement: Judgement, row: Mapping[str, Any]) -> None:
@@ -282,11 +285,10 @@ class Session:
 
 
 class OpenClip(NamedTuple):
-    """A clip that was read, and the visible part of it."""
+    """A clip that was read, and the session that it is open in."""
 
     session: Session
     model: ClipModel
-    timeline: Timeline
 
 
 class Workspace:
@@ -299,9 +301,9 @@ class Workspace:
     def opened(self) -> OpenClip | None:
         """The open clip; None if there is none."""
         session = self.session
-        if session is None or session.model is None or session.timeline is None:
+        if session is None or session.model is None:
             return None
-        return OpenClip(session, session.model, session.timeline)
+        return OpenClip(session, session.model)
 
     @property
     def timeline(self) -> Timeline | None:

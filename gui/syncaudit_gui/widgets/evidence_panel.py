@@ -22,7 +22,7 @@ from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
 from syncaudit_gui.widgets.lane_axis import SignedAxis, adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import Theme
 
 PLOT_PX = 112
 MOST_ROWS = 4
@@ -37,7 +37,6 @@ class EvidencePanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
-        self._theme: Theme = DARK
         self._all_pairs: tuple[PairMeasurement, ...] = ()
         self._pairs: list[PairMeasurement] = []
         self._epoch_ns = 0
@@ -73,7 +72,7 @@ class EvidencePanel(Panel):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
+        super().set_theme(theme)
         self.plot.setBackground(theme.panel)
         self._draw()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.model import CameraStream
 from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
@@ -14,7 +14,7 @@ from syncaudit_gui.viewmodel.frames import ShownFrame
 from syncaudit_gui.viewmodel.wording import short_names, word_age
 from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.pane import CAPTION_PX, LINE_PX, CameraPane
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ThemedWidget
 
 GAP_PX = 4
 STRIP_COLUMNS = 6
@@ -30,7 +30,7 @@ class Arrangement(StrEnum):
     ONE = "one"
 
 
-class Filmstrip(QtWidgets.QWidget):
+class Filmstrip(ThemedWidget):
     """Panes and the threads that feed them."""
 
     camera_selected = QtCore.Signal(str)
@@ -43,7 +43,6 @@ class Filmstrip(QtWidgets.QWidget):
         self.panes: dict[str, CameraPane] = {}
         self._threads: dict[str, CameraThread] = {}
         self._model: ClipModel | None = None
-        self._theme: Theme = DARK
         self._wanted: dict[str, ShownFrame] = {}
         self._asked: dict[str, FrameRequest] = {}
         self._selected = ""
@@ -182,11 +181,6 @@ class Filmstrip(QtWidgets.QWidget):
     def set_arrangement(self, arrangement: Arrangement) -> None:
         self.arrangement = arrangement
         self._arrange()
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        for pane in self.panes.values():
-            pane.set_theme(theme)
 
     def wanted_height(self, width: int, room: int) -> int:
         """Return the height for a width, given the room for cameras and lanes together."""

@@ -88,7 +88,7 @@ class LaneOverlay(QtWidgets.QWidget):
         pixmap.fill(scene.theme.color("panel"))
         painter = QtGui.QPainter(pixmap)
         painter.setFont(self.font())
-        if scene.model is not None and scene.timeline is not None:
+        if scene.model is not None:
             rooms = scene.plots.rects()
             scale = scene.scale()
             paint = LanePainter(painter=painter, theme=scene.theme, model=scene.model, scale=scale)
@@ -100,38 +100,36 @@ class LaneOverlay(QtWidgets.QWidget):
                 paint.paint(lane, room)
                 y = round(room.bottom()) - 1
                 painter.fillRect(0, y, self.width(), 1, scene.theme.color("raised"))
-            self._cursor_px = scale.x_of(scene.timeline.cursor_s)
+            self._cursor_px = scale.x_of(scene.model.timeline.cursor_s)
         painter.end()
         return pixmap
 
     def _paint_cursor(self, painter: QtGui.QPainter) -> None:
-        scene = self._scene
-        if scene.timeline is None or scene.model is None:
+        scene, timeline = self._scene, self._scene.timeline
+        if timeline is None:
             return
-        x = scene.scale().x_of(scene.timeline.cursor_s)
+        x = scene.scale().x_of(timeline.cursor_s)
         if not AXIS_PX - 1 <= x <= self.width() - RIGHT_PX + 1:
             return
         color = scene.theme.color("accent")
         painter.setPen(QtGui.QPen(color, 1))
         at = round(x) + 0.5
         painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
-        self._paint_values(painter, at)
+        self._paint_values(painter, at, timeline.cursor_s)
         box = self._cursor_box(x)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.setPen(QtCore.Qt.PenStyle.NoPen)
         painter.setBrush(color)
         painter.drawRoundedRect(box, 3, 3)
         painter.setPen(scene.theme.color("surface"))
-        words = word_time(scene.timeline.cursor_s)
-        painter.drawText(box, ALIGN_CENTER, words)
+        painter.drawText(box, ALIGN_CENTER, word_time(timeline.cursor_s))
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
 
-    def _paint_values(self, painter: QtGui.QPainter, at_px: float) -> None:
+    def _paint_values(self, painter: QtGui.QPainter, at_px: float, time_s: float) -> None:
         """Write the value of every curve beside the cursor, as far as its lane has room."""
         scene = self._scene
         painter.setFont(sized(self.font(), 10))
         metrics = painter.fontMetrics()
-        time_s = 0.0 if scene.timeline is None else scene.timeline.cursor_s
         for lane, room in self._rooms:
             values = scene.plots.values_at(lane, time_s)
             if not values:

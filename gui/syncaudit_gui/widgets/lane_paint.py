@@ -153,7 +153,7 @@ class LanePainter(FramesPainter):
             return ""
         if not isinstance(lane, TierLane) and lane.pyramid.extremes() is None:
             return "? none of its samples is finite"
-        clock, limits = self.model.map_of(lane.source), self.model.limits
+        clock, limits = self.model.map_of(lane.source), self.model.timeline.limits
         first_s, last_s = (clock.at(time_s) for time_s in ends_s)
         if first_s < limits.stop_s and last_s >= limits.start_s:
             return ""

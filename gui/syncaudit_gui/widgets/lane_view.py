@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.model import TranscriptStream
 from syncaudit_gui.viewmodel.clip_model import ClipModel
@@ -14,11 +14,11 @@ from syncaudit_gui.widgets.lane_axis import AXIS_PX, RIGHT_PX
 from syncaudit_gui.widgets.lane_overlay import LaneOverlay
 from syncaudit_gui.widgets.lane_plots import LanePlots
 from syncaudit_gui.widgets.spectrogram import SpectrogramCache
-from syncaudit_gui.widgets.theme import DARK, Theme, ThemedWidget
+from syncaudit_gui.widgets.theme import Theme, ThemedWidget
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 
-class LaneView(QtWidgets.QWidget):
+class LaneView(ThemedWidget):
     """Lanes, ruler, cursor, marks and loop.
 
     The plots lie beneath and are never visible: this widget is opaque and shows a snapshot of them.
@@ -35,14 +35,16 @@ class LaneView(QtWidgets.QWidget):
         self.overlay = LaneOverlay(self)
         self.overlay.raise_()
         self.model: ClipModel | None = None
-        self.timeline: Timeline | None = None
-        self.theme: Theme = DARK
         self.spectrograms = SpectrogramCache(self.overlay.invalidate, self)
         self._settle = QtCore.QTimer(self, singleShot=True, timeout=self.refresh)
         self.setAccessibleName("timeline")
 
-    def set_model(self, model: ClipModel | None, timeline: Timeline | None) -> None:
-        self.model, self.timeline = model, timeline
+    @property
+    def timeline(self) -> Timeline | None:
+        return None if self.model is None else self.model.timeline
+
+    def set_model(self, model: ClipModel | None) -> None:
+        self.model = model
         self.spectrograms.clear()
         streams = () if model is None else model.streams.values()
         # The usual view of speech: waveform, spectrogram and tiers together.
@@ -59,8 +61,12 @@ class LaneView(QtWidgets.QWidget):
         if is_laid_out_anew:
             self._settle.start(0)  # the layout of the plots is settled by then
 
+    @property
+    def theme(self) -> Theme:
+        return self._theme
+
     def set_theme(self, theme: Theme) -> None:
-        self.theme = theme
+        super().set_theme(theme)
         self.plots.set_theme(theme)
         self.refresh()
 
@@ -80,9 +86,8 @@ class LaneView(QtWidgets.QWidget):
         self.rebuild()
 
     def scale(self) -> TimeScale:
-        visible = TimeRange(start_s=0.0, stop_s=1.0)
-        if self.timeline is not None:
-            visible = self.timeline.visible
+        timeline = self.timeline
+        visible = TimeRange(start_s=0.0, stop_s=1.0) if timeline is None else timeline.visible
         return TimeScale(
             visible=visible, left_px=float(AXIS_PX), right_px=float(self.width() - RIGHT_PX)
         )

@@ -13,7 +13,7 @@ from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.lane_view import LaneView, Ruler
 from syncaudit_gui.widgets.side_panels import AuditPanel, EventsPanel, LabelBar
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import Theme, ThemedWidget
 from syncaudit_gui.widgets.transport import Transport
 
 # Width of the side panel: in a wide window, as a share of a narrow one, and the minimum.
@@ -24,6 +24,7 @@ class WindowPanels:
     """The panels of a window, laid out in it; signals are not connected yet."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
+        self._window = window
         self.films, self.lanes = Filmstrip(), LaneView()
         self.transport = Transport()
         self.sources, self.evidence = SourcesPanel(), EvidencePanel()
@@ -82,19 +83,7 @@ class WindowPanels:
         self.sheet = KeySheet(window)
 
     def set_theme(self, theme: Theme) -> None:
-        for part in (
-            self.films,
-            self.lanes,
-            self.comparison,
-            self.ruler,
-            self.sources,
-            self.evidence,
-            self.events,
-            self.clips,
-            self.message,
-            self.welcome,
-            self.sheet,
-        ):
+        for part in self._window.findChildren(ThemedWidget):
             part.set_theme(theme)
 
     def show_welcome(self, sign: str, title: str, text: str) -> None:

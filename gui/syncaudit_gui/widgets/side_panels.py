@@ -13,7 +13,7 @@ from syncaudit_gui.viewmodel.events import EVENT_GLYPHS
 from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import Theme
 
 _WORDS = {
     "read": "reading the sources",
@@ -74,7 +74,6 @@ class EventsPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("EVENTS")
-        self._theme: Theme = DARK
         self._model: ClipModel | None = None
         self._shown: object = None
         self.counts = QtWidgets.QLabel("")
@@ -85,7 +84,8 @@ class EventsPanel(Panel):
         self.hide()
 
     def set_theme(self, theme: Theme) -> None:
-        self._theme, self._shown = theme, None
+        super().set_theme(theme)
+        self._shown = None
 
     def show_model(self, model: ClipModel | None) -> None:
         """Show the events of a clip with the current clocks."""

@@ -12,7 +12,7 @@ from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.viewmodel.wording import short_names, word_drift, word_nudge, word_offset
 from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
-from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
+from syncaudit_gui.widgets.theme import GLYPHS
 
 MOST_ROWS = 12
 _TIPS = (
@@ -31,7 +31,6 @@ class SourcesPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("SOURCES")
-        self._theme: Theme = DARK
         self._model: ClipModel | None = None
         tip = "Draw everything on corrected clocks (C; hold for a glance)"
         self.corrected = button("correct (C)", tip, is_checkable=True)
@@ -42,9 +41,6 @@ class SourcesPanel(Panel):
         self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
         self.view = plain_table(self.table, "sources", self._click, middle=0)
         self.body.addWidget(self.view)
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
 
     def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:
         """Show the sources of a clip.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.widgets.elided import heading, wrapped_tip
-from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT
+from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT, ThemedWidget
 
 # Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
@@ -187,7 +187,7 @@ def plain_table(
     return view
 
 
-class Panel(QtWidgets.QFrame):
+class Panel(ThemedWidget):
     """A box of the side panel with a heading."""
 
     def __init__(self, title: str) -> None:

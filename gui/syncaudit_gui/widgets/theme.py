@@ -75,8 +75,8 @@ LIGHT = Theme(
 )
 
 
-class ThemedWidget(QtWidgets.QWidget):
-    """A widget that paints itself in the colours of a theme."""
+class ThemedWidget(QtWidgets.QFrame):
+    """A widget that is drawn in the colours of a theme."""
 
     _theme: Theme = DARK
 

@@ -12,6 +12,7 @@ from pyqtgraph.Qt import QtWidgets
 
 from syncaudit.evaluation.labels import Label
 from syncaudit_gui.viewmodel.bindings import Action
+from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.wording import word_span
@@ -49,31 +50,34 @@ class Actions:
         self._work, self._panels, self._display, self._player = work, panels, display, player
         self._audits, self._decisions, self._window = audits, decisions, window
         self._is_clip_focused = True
-        self._verbs: dict[Action, Callable[[], object]] = {
-            Action.PLAY: player.toggle,
+        self._clip_verbs: dict[Action, Callable[[ClipModel], object]] = {
             Action.FRAME_BACK: partial(self._step, -1),
             Action.FRAME_ON: partial(self._step, 1),
             Action.TEN_BACK: partial(self._step, -10),
             Action.TEN_ON: partial(self._step, 10),
-            Action.SLOWER: partial(self._speed, -1),
-            Action.FASTER: partial(self._speed, 1),
-            Action.NEXT_EVENT: partial(self._event, 1),
-            Action.PREVIOUS_EVENT: partial(self._event, -1),
+            Action.NEXT_EVENT: partial(self._event, 1, None),
+            Action.PREVIOUS_EVENT: partial(self._event, -1, None),
             **{Action(f"next_{kind}"): partial(self._event, 1, kind) for kind in EventKind},
             Action.LOOP: self._loop,
             Action.MEASURE: self._measure,
+            Action.EARLIER_FRAME: partial(self._nudge_frame, -1),
+            Action.LATER_FRAME: partial(self._nudge_frame, 1),
+            Action.ZOOM_IN: partial(self._zoom, 1.0 / ZOOM),
+            Action.ZOOM_OUT: partial(self._zoom, ZOOM),
+            Action.ZOOM_ALL: lambda model: display.show_range(model.timeline.limits),
+        }
+        """What is done with the open clip; nothing without one."""
+        self._verbs: dict[Action, Callable[[], object]] = {
+            Action.PLAY: player.toggle,
+            Action.SLOWER: partial(self._speed, -1),
+            Action.FASTER: partial(self._speed, 1),
             Action.SOURCE_UP: partial(self._source, -1),
             Action.SOURCE_DOWN: partial(self._source, 1),
             Action.EARLIER: partial(decisions.nudge, -1e-3),
             Action.LATER: partial(decisions.nudge, 1e-3),
             Action.EARLIER_10: partial(decisions.nudge, -1e-2),
             Action.LATER_10: partial(decisions.nudge, 1e-2),
-            Action.EARLIER_FRAME: partial(self._nudge_frame, -1),
-            Action.LATER_FRAME: partial(self._nudge_frame, 1),
             Action.CORRECTED: display.toggle_corrected,
-            Action.ZOOM_IN: partial(self._zoom, 1.0 / ZOOM),
-            Action.ZOOM_OUT: partial(self._zoom, ZOOM),
-            Action.ZOOM_ALL: self._zoom_all,
             Action.ENLARGE: self.enlarge,
             Action.GRID: partial(self._arrange, Arrangement.GRID),
             Action.SPECTROGRAM: panels.lanes.toggle_spectrograms,
@@ -100,7 +104,11 @@ class Actions:
             self._panels.sheet.hide()
             if action in (Action.SHEET, Action.ESCAPE):
                 return
-        self._verbs[action]()
+        opened = self._work.opened
+        if action in self._verbs:
+            self._verbs[action]()
+        elif opened is not None:
+            self._clip_verbs[action](opened.model)
 
     def focus(self, clicked: QtWidgets.QWidget | None) -> None:
         """Determine from a click whether the user works on the clip or on the list.
@@ -130,17 +138,17 @@ class Actions:
         films.set_arrangement(Arrangement.STRIP if films.arrangement is wanted else wanted)
         self._panels.fit_films()
 
-    def _step(self, by: int) -> None:
-        opened = self._work.opened
-        if opened is None:
-            return
-        session, model, timeline = opened
+    @property
+    def _selected(self) -> str:
+        return "" if self._work.session is None else self._work.session.selected
+
+    def _step(self, by: int, model: ClipModel) -> None:
         self._player.pause()
-        table = model.frames_of(session.selected)
+        table = model.frames_of(self._selected)
         if table is None:  # a source without frames: use the first camera
             tables = [t for name in model.cameras if (t := model.frames_of(name)) is not None]
             table = tables[0] if tables else None
-        now_s = timeline.cursor_s
+        now_s = model.timeline.cursor_s
         time_s = now_s + by * STEP_S if table is None else table.stepped(now_s, by)
         if time_s is not None:
             self._display.move_to(time_s)
@@ -148,54 +156,39 @@ class Actions:
     def _speed(self, by: int) -> None:
         self._panels.transport.announce(f"speed {self._player.change_speed(by):g}×")
 
-    def _event(self, by: int, kind: EventKind | None = None) -> None:
-        opened = self._work.opened
-        if opened is None:
-            return
-        found = opened.model.events.next(opened.timeline.cursor_s, by, kind)
+    def _event(self, by: int, kind: EventKind | None, model: ClipModel) -> None:
+        found = model.events.next(model.timeline.cursor_s, by, kind)
         if found is None:
             where = "after" if by > 0 else "before"
             self._panels.transport.announce(f"no {kind or 'event'} {where} the cursor")
         else:
             self._display.jump_to(found)
 
-    def _loop(self) -> None:
-        timeline = self._work.timeline
-        if timeline is not None:
-            timeline.toggle_loop()
-            self._display.show_marks()
+    def _loop(self, model: ClipModel) -> None:
+        model.timeline.toggle_loop()
+        self._display.show_marks()
 
-    def _measure(self) -> None:
-        timeline = self._work.timeline
-        if timeline is not None:
-            timeline.mark()
-            self._display.show_marks()
-            if len(timeline.marks_s) == 2 and timeline.measured_s is not None:
-                self._panels.transport.announce(f"measured {word_span(timeline.measured_s)}")
+    def _measure(self, model: ClipModel) -> None:
+        timeline = model.timeline
+        timeline.mark()
+        self._display.show_marks()
+        if len(timeline.marks_s) == 2 and timeline.measured_s is not None:
+            self._panels.transport.announce(f"measured {word_span(timeline.measured_s)}")
 
     def _source(self, by: int) -> None:
         if self._work.session is not None:
             self._display.select(self._work.session.select_neighbour(by))
 
-    def _nudge_frame(self, by: int) -> None:
-        opened = self._work.opened
-        if opened is None:
-            return
-        table = opened.model.frames_of(opened.session.selected)
+    def _nudge_frame(self, by: int, model: ClipModel) -> None:
+        table = model.frames_of(self._selected)
         if table is None or not table.period_s:
             self._panels.transport.announce("select a camera to nudge by its frames")
             return
         self._decisions.nudge(by * table.period_s)
 
-    def _zoom(self, factor: float) -> None:
-        timeline = self._work.timeline
-        if timeline is not None:
-            self._display.show_range(timeline.visible.zoomed(factor, timeline.cursor_s))
-
-    def _zoom_all(self) -> None:
-        timeline = self._work.timeline
-        if timeline is not None:
-            self._display.show_range(timeline.limits)
+    def _zoom(self, factor: float, model: ClipModel) -> None:
+        timeline = model.timeline
+        self._display.show_range(timeline.visible.zoomed(factor, timeline.cursor_s))
 
     def _events(self) -> None:
         events = self._panels.events

@@ -135,11 +135,11 @@ def open_start(window: ViewerWindow, start: Start) -> None:
 
 def show_start(window: ViewerWindow, start: Start) -> None:
     """Apply the requested initial state to an open clip."""
-    session = window.session
-    if session is None or session.model is None or session.timeline is None:
+    model = None if window.session is None else window.session.model
+    if model is None:
         return
     if start.selected is not None:
-        if start.selected in session.model.selectable:
+        if start.selected in model.selectable:
             window.display.select(start.selected)
         else:
             window.panels.transport.announce(f"no source '{start.selected}' in this clip")
@@ -147,9 +147,9 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         window.display.move_to(start.at_s)
     if start.span_s is not None:
         half_s = 0.5 * start.span_s
-        at_s = session.timeline.cursor_s
+        at_s = model.timeline.cursor_s
         window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
-    if start.is_corrected and not session.model.is_corrected:
+    if start.is_corrected and not model.is_corrected:
         window.display.toggle_corrected()
 
 

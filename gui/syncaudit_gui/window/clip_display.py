@@ -70,8 +70,8 @@ class ClipDisplay:
         if opened is None or not is_heard:
             self._sound.stop()
             return
-        selected, cursor_s = opened.session.selected, opened.timeline.cursor_s
-        why_silent = self._sound.play(opened.model, selected, cursor_s)
+        session, model = opened
+        why_silent = self._sound.play(model, session.selected, model.timeline.cursor_s)
         if why_silent:
             self._panels.transport.announce(why_silent)
 

@@ -6,35 +6,10 @@ import time
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from syncaudit_gui.viewmodel.bindings import Action, action_of
+from syncaudit_gui.viewmodel.bindings import REPEATED, Action, action_of
 
 # A longer press counts as holding a key, not tapping it.
 HELD_S = 0.35
-
-_REPEATED = frozenset(
-    {
-        Action.FRAME_BACK,
-        Action.FRAME_ON,
-        Action.TEN_BACK,
-        Action.TEN_ON,
-        Action.SOURCE_UP,
-        Action.SOURCE_DOWN,
-        Action.EARLIER,
-        Action.LATER,
-        Action.EARLIER_10,
-        Action.LATER_10,
-        Action.EARLIER_FRAME,
-        Action.LATER_FRAME,
-        Action.ZOOM_IN,
-        Action.ZOOM_OUT,
-        Action.NEXT_CLIP,
-        Action.PREVIOUS_CLIP,
-        Action.NEXT_EVENT,
-        Action.PREVIOUS_EVENT,
-        Action.UNDO,
-        Action.REDO,
-    }
-)
 
 
 def _key_name(event: QtGui.QKeyEvent) -> str:
@@ -97,7 +72,7 @@ class KeyInput(QtCore.QObject):
             return self._left_text(action)
         if action is None:
             return False
-        if event.isAutoRepeat() and action not in _REPEATED:
+        if event.isAutoRepeat() and action not in REPEATED:
             return True
         if action is Action.CORRECTED:
             self._held_since_s = time.perf_counter()

@@ -164,7 +164,7 @@ class OpeningController(QtCore.QObject):
     def _empty(self) -> None:
         self._emptying.stop()
         self._panels.films.set_model(None)
-        self._panels.lanes.set_model(None, None)
+        self._panels.lanes.set_model(None)
         self._display.show_state()
         self._display.show_panels()
 
@@ -183,9 +183,9 @@ class OpeningController(QtCore.QObject):
             return
         self._emptying.stop()
         session.open_clip(model)
-        self._player.set_timeline(session.timeline)
+        self._player.set_timeline(model.timeline)
         self._panels.films.set_model(model)
-        self._panels.lanes.set_model(model, session.timeline)
+        self._panels.lanes.set_model(model)
         self._panels.show_clip()
         self._panels.fit_films()
         self._display.show_selected(session.selected)

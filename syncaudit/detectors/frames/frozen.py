@@ -55,21 +55,12 @@ MIN_COARSE = 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """An image and how long it is shown.
+    """An image and how long it is shown."""
 
-    Parameters
-    ----------
-    first : int
-        Position (among the images taken) of the frame that shows it first.
-    n_repeats : int
-        Frames after it that show the same.
-    is_within_motion : bool
-        Whether it begins and ends abruptly within motion: time went on while it was repeated, and
-        any repeats would have been detected.
-    """
-
-    first: int
-    n_repeats: int
+    first: int  # position (among the images taken) of the frame that shows it first
+    n_repeats: int  # frames after it that show the same
+    # Whether it begins and ends abruptly within motion: time went on while it was repeated, and any
+    # repeats would have been detected.
     is_within_motion: bool
 
     @property
@@ -80,17 +71,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was found in all images of a camera.
+    """What was found in all images of a camera."""
 
-    Parameters
-    ----------
-    shown : tuple of Shown
-        All different images, in order.
-    is_moving : bool
-        Whether most of them differ from the one before by more than their coding explains.
-    """
-
-    shown: tuple[Shown, ...]
+    shown: tuple[Shown, ...]  # all different images, in order
+    # Whether most of them differ from the one before by more than their coding explains.
     is_moving: bool
 
 

@@ -114,17 +114,11 @@ class RotationDetector:
 
     Call `update` with each image in order and `finish` at the end. One detector serves one
     camera and keeps a few small images.
-
-    Parameters
-    ----------
-    stream : CameraStream
-        The camera.
-    chosen : ndarray of bool, shape (n_frames,), optional
-        Frames whose increment from the previous frame is wanted, as from `choose_increments`;
-        None: all.
     """
 
-    stream: CameraStream
+    stream: CameraStream  # the camera
+    # shape (n_frames,), optional: frames whose increment from the previous frame is wanted, as from
+    # `choose_increments`; None: all
     chosen: Bools | None = None
     _kept: list[_Kept] = field(default_factory=list)
     _lens: Lens | None = None

@@ -50,28 +50,16 @@ LOST_COST = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RotationFits:
-    """Result of `fit_rotations` for the k pairs of frames whose rotation was found.
+    """Result of `fit_rotations` for the k pairs of frames whose rotation was found."""
 
-    Parameters
-    ----------
-    pairs : ndarray of int, shape (k,)
-        Their indices in the stack.
-    angles_rad, std_rad : ndarray, shape (k, 3)
-        Rotation vector about x (right), y (down), z (forward), and one-sigma errors.
-    direction : ndarray, shape (k, 3)
-        Unit vector of travel.
-    direction_information : ndarray, shape (k, 3, 3)
-        Information on it, excluding information from other pairs.
-    gains : Gains
-        Contribution of each point to the result.
-    """
-
-    pairs: NDArray[np.intp]
+    pairs: NDArray[np.intp]  # shape (k,): their indices in the stack
+    # shape (k, 3): rotation vector about x (right), y (down), z (forward), and one-sigma errors
     angles_rad: Floats
     std_rad: Floats
-    direction: Floats
+    direction: Floats  # shape (k, 3): unit vector of travel
+    # shape (k, 3, 3): information on it, excluding information from other pairs
     direction_information: Floats
-    gains: Gains
+    gains: Gains  # contribution of each point to the result
 
 
 def fit_rotations(

@@ -61,44 +61,23 @@ MAX_BEST_STD = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """Positions of points in a pinhole image.
+    """Positions of points in a pinhole image."""
 
-    Parameters
-    ----------
-    places : ndarray, shape (..., 2)
-        In focal lengths from the centre.
-    scale : ndarray, shape (...)
-        How much larger a length is in the image than in this plane: track errors are uniform in
-        the image.
-    is_seen : ndarray of bool, shape (...)
-        False outside what the lens can show.
-    """
-
-    places: Floats
+    places: Floats  # shape (..., 2): in focal lengths from the centre
+    # shape (...): how much larger a length is in the image than in this plane: track errors are
+    # uniform in the image
     scale: Floats
-    is_seen: Bools
+    is_seen: Bools  # shape (...): false outside what the lens can show
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lens:
-    """Inverse of a lens as a table over the distance from the image centre.
+    """Inverse of a lens as a table over the distance from the image centre."""
 
-    Parameters
-    ----------
-    radius : ndarray, shape (k,)
-        Distances in the image, focal lengths, increasing from zero.
-    stretch : ndarray, shape (k,)
-        Distance in a pinhole image divided by that.
-    scale : ndarray, shape (k,)
-        As for `Sight`.
-    decentring : tuple of float
-        p1 and p2 of `Distortion`.
-    """
-
-    radius: Floats
-    stretch: Floats
-    scale: Floats
-    decentring: tuple[float, float] = (0.0, 0.0)
+    radius: Floats  # shape (k,): distances in the image, focal lengths, increasing from zero
+    stretch: Floats  # shape (k,): distance in a pinhole image divided by that
+    scale: Floats  # shape (k,): as for `Sight`
+    decentring: tuple[float, float] = (0.0, 0.0)  # p1 and p2 of `Distortion`
 
     @classmethod
     def stated(cls, distortion: Distortion) -> Lens:

@@ -44,18 +44,12 @@ NEIGHBOUR_PX = 40.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointTracks:
-    """Points tracked from one image to the next.
+    """Points tracked from one image to the next."""
 
-    Parameters
-    ----------
-    before, after : ndarray, shape (n, 2)
-        Positions (x, y) in pixels.
-    mean_corner_px : ndarray, shape (2,)
-        Mean position of all corners of the first image, tracked or not.
-    """
-
+    # shape (n, 2): positions (x, y) in pixels
     before: Floats
     after: Floats
+    # shape (2,): mean position of all corners of the first image, tracked or not
     mean_corner_px: Floats
 
 
@@ -151,21 +145,13 @@ def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the rotation is computed on demand
 class FramePair:
-    """Tracks between two frames, waiting to be fitted.
+    """Tracks between two frames, waiting to be fitted."""
 
-    Parameters
-    ----------
-    previous, index : int
-        The two frames.
-    tracks : PointTracks
-        In pixels of the tracked image.
-    shape, full_shape : tuple of int
-        Height and width of the tracked image and of the full one.
-    """
-
+    # The two frames.
     previous: int
     index: int
-    tracks: PointTracks
+    tracks: PointTracks  # in pixels of the tracked image
+    # Height and width of the tracked image and of the full one.
     shape: tuple[int, ...]
     full_shape: tuple[int, ...]
 
@@ -177,31 +163,18 @@ class FramePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairStack:
-    """Points of m pairs of frames of one size, up to n each.
+    """Points of m pairs of frames of one size, up to n each."""
 
-    Parameters
-    ----------
-    frames : ndarray of int, shape (m, 2)
-        The two frames of each pair.
-    places_px : ndarray, shape (2, m, n, 2)
-        Positions before and after, from the centre of the tracked image.
-    is_point : ndarray of bool, shape (m, n)
-        False where a pair has fewer points than n.
-    corner_rows_px : ndarray, shape (m,)
-        Mean row of the corners, from the middle one of the full image.
-    rows_per_px : ndarray, shape (2,)
-        Rows of the full image, in the order in which they are read, per pixel to the right and down
-        in the tracked image.
-    focal_px : float
-        Focal length in pixels of the tracked image.
-    """
-
-    frames: NDArray[np.intp]
+    frames: NDArray[np.intp]  # shape (m, 2): the two frames of each pair
+    # shape (2, m, n, 2): positions before and after, from the centre of the tracked image
     places_px: Floats
-    is_point: Bools
+    is_point: Bools  # shape (m, n): false where a pair has fewer points than n
+    # shape (m,): mean row of the corners, from the middle one of the full image
     corner_rows_px: Floats
+    # shape (2,): rows of the full image, in the order in which they are read, per pixel to the
+    # right and down in the tracked image
     rows_per_px: Floats
-    focal_px: float
+    focal_px: float  # focal length in pixels of the tracked image
 
     @classmethod
     def of(cls, pairs: Sequence[FramePair], full_focal_px: float, scan: Scan | None) -> PairStack:

@@ -107,23 +107,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gains:
-    """How the rotations of m pairs depend on their n points, shapes (m, 3, n).
+    """How the rotations of m pairs depend on their n points, shapes (m, 3, n)."""
 
-    Parameters
-    ----------
-    across, along : ndarray
-        Flow across and along the direction of travel caused by a rotation.
-    to_across, to_along : ndarray
-        Rotation that the fit derives from such flow.
-    lines : ndarray
-        Flow across it caused by a change of the direction of travel.
-    """
-
+    # Flow across the direction of travel caused by a rotation, and the rotation that the fit
+    # derives from such flow; then the same along that direction.
     across: Floats
     to_across: Floats
     along: Floats
     to_along: Floats
-    lines: Floats
+    lines: Floats  # flow across it caused by a change of the direction of travel
 
     def pick(self, index: NDArray[np.intp]) -> Gains:
         """Return the gains of the selected pairs."""
@@ -156,23 +148,17 @@ class Gains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """Tracked points of m pairs after both images were rotated exactly halfway.
+    """Tracked points of m pairs after both images were rotated exactly halfway."""
 
-    Parameters
-    ----------
-    x, y, dx, dy : ndarray, shape (m, n)
-        Halfway positions and flow, in focal lengths.
-    is_point : ndarray of bool, shape (m, n)
-        False where a pair has fewer points than the longest of the stack.
-    scale : ndarray, shape (m, n), optional
-        How much larger lengths are in the image if the lens distorts it: noise is uniform there.
-    """
-
+    # shape (m, n): halfway positions and flow, in focal lengths
     x: Floats
     y: Floats
     dx: Floats
     dy: Floats
+    # shape (m, n): false where a pair has fewer points than the longest of the stack
     is_point: Bools
+    # shape (m, n), optional: how much larger lengths are in the image if the lens distorts it:
+    # noise is uniform there
     scale: Floats | None
 
     def lines(self) -> Floats:

@@ -19,21 +19,12 @@ HULL_POINTS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClockFit:
-    """Straight-line clock through numbered stamps.
+    """Straight-line clock through numbered stamps."""
 
-    Parameters
-    ----------
-    period_s : float
-        Slope.
-    residual_s : ndarray, shape (n,)
-        Stamps minus clock: around zero for least squares, above zero for the hull.
-    method : str
-        ``hull`` or ``least_squares``.
-    """
-
-    period_s: float
+    period_s: float  # slope
+    # shape (n,): stamps minus clock: around zero for least squares, above zero for the hull
     residual_s: Floats
-    method: str
+    method: str  # ``hull`` or ``least_squares``
 
 
 def has_floor(residual_s: Floats) -> bool:

@@ -35,21 +35,13 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
-    """Integer numbering of stamps.
+    """Integer numbering of stamps."""
 
-    Parameters
-    ----------
-    period_s : float
-        Sampling period.
-    extra : ndarray of int64, shape (n - 1,)
-        Periods to insert in each interval beyond one (missing samples); negative where the
-        stamps fall behind their count.
-    is_bunched : bool
-        Whether single intervals are too irregular to be rounded (USB batches, bursts).
-    """
-
-    period_s: float
+    period_s: float  # sampling period
+    # shape (n - 1,): periods to insert in each interval beyond one (missing samples); negative
+    # where the stamps fall behind their count
     extra: Ints
+    # Whether single intervals are too irregular to be rounded (USB batches, bursts).
     is_bunched: bool
 
     @property

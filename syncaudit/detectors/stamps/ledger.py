@@ -21,26 +21,16 @@ WHOLE_PERIODS = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ledger:
-    """How each odd interval was classified.
+    """How each odd interval was classified."""
 
-    Parameters
-    ----------
-    extra : ndarray of int64, shape (n - 1,)
-        Periods missing in each interval (negative: surplus samples).
-    steps : tuple of (int, float)
-        Interval and size in seconds of every clock step.
-    gaps, missing, doubled : int
-        Counts.
-    line : tuple of float, optional
-        `robust_line` through the stamps by sample number, if no interval is odd: the clock
-        fit reuses it.
-    """
-
-    extra: Ints
-    steps: tuple[tuple[int, float], ...]
+    extra: Ints  # shape (n - 1,): periods missing in each interval (negative: surplus samples)
+    steps: tuple[tuple[int, float], ...]  # interval and size in seconds of every clock step
+    # Counts.
     gaps: int
     missing: int
     doubled: int
+    # `robust_line` through the stamps by sample number, if no interval is odd: the clock fit reuses
+    # it.
     line: tuple[float, float] | None = None
 
     @property

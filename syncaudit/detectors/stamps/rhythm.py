@@ -50,27 +50,17 @@ HELD_UP = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rhythm:
-    """How the intervals between stamps follow each other.
+    """How the intervals between stamps follow each other."""
 
-    Parameters
-    ----------
-    is_regular : bool
-        Whether a regular clock stands behind the samples.
-    usual_s : ndarray, shape (n - 1,), optional
-        Usual interval around each one, if the clock is not regular.
-    jitter_s : float, optional
-        Error of single stamps (one sigma) if a straight-line clock does not show it, because the
-        phase wanders or there is no regular clock.
-    waiting_s : float, optional
-        Mean of such errors above their floor, if they are one-sided.
-    single_s : ndarray, shape (n,), optional
-        Stamps minus their local level, if a straight-line clock is not a suitable reference.
-    """
-
-    is_regular: bool = True
+    is_regular: bool = True  # whether a regular clock stands behind the samples
+    # shape (n - 1,), optional: usual interval around each one, if the clock is not regular
     usual_s: Floats | None = None
+    # Error of single stamps (one sigma) if a straight-line clock does not show it, because the
+    # phase wanders or there is no regular clock.
     jitter_s: float | None = None
-    waiting_s: float | None = None
+    waiting_s: float | None = None  # mean of such errors above their floor, if they are one-sided
+    # shape (n,), optional: stamps minus their local level, if a straight-line clock is not a
+    # suitable reference
     single_s: Floats | None = None
 
 

@@ -23,17 +23,10 @@ FEWEST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelStep:
-    """One lasting jump.
+    """One lasting jump."""
 
-    Parameters
-    ----------
-    interval : int
-        The jump lies between samples `interval` and `interval + 1`.
-    size_s, std_s : float
-        Size and its one-sigma error.
-    """
-
-    interval: int
+    interval: int  # the jump lies between samples `interval` and `interval + 1`
+    # Size and its one-sigma error.
     size_s: float
     std_s: float
 

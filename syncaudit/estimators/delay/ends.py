@@ -24,27 +24,13 @@ BEYOND_REST = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviantEnd:
-    """An end of a clip that another delay describes far better.
+    """An end of a clip that another delay describes far better."""
 
-    Parameters
-    ----------
-    border_s : float
-        Where it begins or ends, on the source's clock.
-    span_s : float
-        How long it is.
-    apart_s : float
-        Its delay relative to that of the whole.
-    is_start : bool
-        Whether it is the start of the clip.
-    is_certain : bool
-        Whether this is beyond doubt; otherwise more increments may tell.
-    """
-
-    border_s: float
-    span_s: float
-    apart_s: float
-    is_start: bool
-    is_certain: bool
+    border_s: float  # where it begins or ends, on the source's clock
+    span_s: float  # how long it is
+    apart_s: float  # its delay relative to that of the whole
+    is_start: bool  # whether it is the start of the clip
+    is_certain: bool  # whether this is beyond doubt; otherwise more increments may tell
 
     @property
     def words(self) -> str:

@@ -52,59 +52,32 @@ MIN_FREE = 0.2
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: rarely used properties are cached
 class DelayFit:
-    """Result of `fit_delay`.
+    """Result of `fit_delay`."""
 
-    Parameters
-    ----------
-    offset_s, offset_std_s : float
-        Delay at `anchor_s` and its random standard error.
-    drift_ppm, drift_std_ppm : float, optional
-        Change of the delay, where it was fitted.
-    line_delay_s, line_delay_std_s : float, optional
-        Time between rows, where it was not stated and therefore fitted.
-    row_shift_s : float
-        Part of the offset due to rows: if the line delay is not stated, the offset refers to the
-        points' mean row, which is this much later than the middle row.
-    blur : float
-        How much wider the source's filter is than the target's (see `Increments.bent`).
-    anchor_s : float
-        Instant on the source's clock at which offset and drift are uncorrelated.
-    correlation_factor : float
-        Variance of the delay over that of independent residuals (>= 1).
-    followed : float
-        Share of the nominal information on the delay that the score shows (see
-        `DelayModel.followed_share`).
-    n_rows : int
-        Increments used.
-    span_s : float
-        Time from the first to the last.
-    mid_s : ndarray, shape (n,)
-        Times.
-    robust : ndarray, shape (n, m)
-        Robust weights of the residuals.
-    model : DelayModel
-        The fitted model.
-    linear : Linearised
-        The model at the delay, used by further tests and fits.
-    """
-
+    # Delay at `anchor_s` and its random standard error.
     offset_s: float
     offset_std_s: float
+    # Change of the delay, where it was fitted.
     drift_ppm: float | None
     drift_std_ppm: float | None
+    # Time between rows, where it was not stated and therefore fitted.
     line_delay_s: float | None
     line_delay_std_s: float | None
+    # Part of the offset due to rows: if the line delay is not stated, the offset refers to the
+    # points' mean row, which is this much later than the middle row.
     row_shift_s: float
-    blur: float
-    anchor_s: float
-    correlation_factor: float
+    blur: float  # how much wider the source's filter is than the target's (see `Increments.bent`)
+    anchor_s: float  # instant on the source's clock at which offset and drift are uncorrelated
+    correlation_factor: float  # variance of the delay over that of independent residuals (>= 1)
+    # Share of the nominal information on the delay that the score shows (see
+    # `DelayModel.followed_share`).
     followed: float
-    n_rows: int
-    span_s: float
-    mid_s: Floats
-    robust: Floats
-    model: DelayModel
-    linear: Linearised
+    n_rows: int  # increments used
+    span_s: float  # time from the first to the last
+    mid_s: Floats  # shape (n,): times
+    robust: Floats  # shape (n, m): robust weights of the residuals
+    model: DelayModel  # the fitted model
+    linear: Linearised  # the model at the delay, used by further tests and fits
 
     @cached_property
     def _strength(self) -> tuple[float, float]:

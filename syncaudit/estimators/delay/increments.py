@@ -29,21 +29,13 @@ class RollingShutter:
     To first order in the row times, points read out ``row * T`` after the middle row see the
     rotation at that instant: the increment changes by ``T (M R dw + V R w)`` with the row moments
     M, the moved rows V, the mounting R, the angular rate w and its change dw over the increment.
-
-    Parameters
-    ----------
-    moments_px, moves_px : ndarray, shape (n, 3, 3)
-        M and V of `RotationIncrements`.
-    line_delay_s : float, optional
-        T where stated; None: it is estimated along with the delay.
-    mean_row_px : float
-        Plain mean row of the points, to which the delay refers if T is not stated.
     """
 
+    # shape (n, 3, 3): M and V of `RotationIncrements`
     moments_px: Floats
     moves_px: Floats
-    line_delay_s: float | None
-    mean_row_px: float
+    line_delay_s: float | None  # t where stated; None: it is estimated along with the delay
+    mean_row_px: float  # plain mean row of the points, to which the delay refers if T is not stated
 
     def rows(self, keep: Bools | NDArray[np.intp]) -> RollingShutter:
         """Return the shutter terms of the selected increments."""
@@ -66,30 +58,17 @@ class RollingShutter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Increments:
-    """Changes of a signal over intervals of its source's clock.
+    """Changes of a signal over intervals of its source's clock."""
 
-    Parameters
-    ----------
-    start_s, stop_s : ndarray, shape (n,)
-        Interval of each increment.
-    values : ndarray, shape (n, m)
-        Increments.
-    weights : ndarray, shape (n, m)
-        Relative weights (inverse variance up to a factor per column).
-    shutter : RollingShutter, optional
-        Row times of a camera's increments.
-    period_s : float
-        Sample period of the signal they were integrated from; zero: angles at single instants.
-    is_noise_even : bool
-        Whether errors are as large at rest as in motion (see `noise_of_motion`).
-    """
-
+    # shape (n,): interval of each increment
     start_s: Floats
     stop_s: Floats
-    values: Floats
-    weights: Floats
-    shutter: RollingShutter | None = None
+    values: Floats  # shape (n, m): increments
+    weights: Floats  # shape (n, m): relative weights (inverse variance up to a factor per column)
+    shutter: RollingShutter | None = None  # row times of a camera's increments
+    # Sample period of the signal they were integrated from; zero: angles at single instants.
     period_s: float = 0.0
+    # Whether errors are as large at rest as in motion (see `noise_of_motion`).
     is_noise_even: bool = False
 
     @property

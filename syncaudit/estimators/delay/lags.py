@@ -21,16 +21,10 @@ class LagTable:
 
     A time and the same time some lags later then have the same position between two nodes, so the
     values at all lags are one slice of the table.
-
-    Parameters
-    ----------
-    nodes : ndarray, shape (2, k, g)
-        The integral, and its rise to the next node.
-    start_s, step_s : float
-        Of the grid.
     """
 
-    nodes: Floats
+    nodes: Floats  # shape (2, k, g): the integral, and its rise to the next node
+    # Of the grid.
     start_s: float
     step_s: float
 
@@ -64,21 +58,11 @@ def tabulated(driver: RunningIntegral, start_s: float, stop_s: float, lag_s: flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LagEquations:
-    """Normal equations of the regression at each of l lags, for m columns and k channels.
+    """Normal equations of the regression at each of l lags, for m columns and k channels."""
 
-    Parameters
-    ----------
-    gram : ndarray, shape (l, m, k, k)
-        Products of channels.
-    cross : ndarray, shape (l, m, k)
-        Products of channels and columns.
-    energy : ndarray, shape (l, m)
-        Squares of columns.
-    """
-
-    gram: Floats
-    cross: Floats
-    energy: Floats
+    gram: Floats  # shape (l, m, k, k): products of channels
+    cross: Floats  # shape (l, m, k): products of channels and columns
+    energy: Floats  # shape (l, m): squares of columns
 
     @classmethod
     def of(

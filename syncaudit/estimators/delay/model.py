@@ -40,33 +40,16 @@ MIN_FOLLOWED = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelayModel:
-    """Source increments as those of a driver, with a free mixing matrix and slow terms.
+    """Source increments as those of a driver, with a free mixing matrix and slow terms."""
 
-    Parameters
-    ----------
-    rows : Increments
-        Of the source, n rows of m columns.
-    driver : RunningIntegral
-        Of the target, k channels.
-    slow : ndarray, shape (n, b)
-        Slow terms of increments.
-    root : ndarray, shape (n, m)
-        Square root of the increments' weights.
-    ridge : ndarray, shape (k + b, k + b)
-        Regularisation of the scaled normal equations.
-    reach_s : ndarray, shape (n,)
-        Rates at the ends are means over this time to either side.
-    noise2 : ndarray, shape (n,)
-        Contribution of the driver's noise to the squared change of these rates, summed over the
-        channels followed.
-    """
-
-    rows: Increments
-    driver: RunningIntegral
-    slow: Floats
-    root: Floats
-    ridge: Floats
-    reach_s: Floats
+    rows: Increments  # of the source, n rows of m columns
+    driver: RunningIntegral  # of the target, k channels
+    slow: Floats  # shape (n, b): slow terms of increments
+    root: Floats  # shape (n, m): square root of the increments' weights
+    ridge: Floats  # shape (k + b, k + b): regularisation of the scaled normal equations
+    reach_s: Floats  # shape (n,): rates at the ends are means over this time to either side
+    # shape (n,): contribution of the driver's noise to the squared change of these rates, summed
+    # over the channels followed
     noise2: Floats
 
     @classmethod

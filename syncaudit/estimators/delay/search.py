@@ -68,17 +68,10 @@ MIN_PEAKS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DelayCurve:
-    """Log-likelihood ratio over the delay.
+    """Log-likelihood ratio over the delay."""
 
-    Parameters
-    ----------
-    delays_s : ndarray, shape (l,)
-        Candidates, evenly spaced.
-    log_likelihood : ndarray, shape (l,)
-        Gain of log-likelihood over "no relation"; -inf where too little overlaps.
-    """
-
-    delays_s: Floats
+    delays_s: Floats  # shape (l,): candidates, evenly spaced
+    # shape (l,): gain of log-likelihood over "no relation"; -inf where too little overlaps
     log_likelihood: Floats
 
     def best(self) -> int:
@@ -167,27 +160,13 @@ def search_delay(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelaySearch:
-    """Data shared by all searches of one pair.
+    """Data shared by all searches of one pair."""
 
-    Parameters
-    ----------
-    increments : Increments
-        Of the source, thinned to n rows of m columns.
-    values : ndarray, shape (n, m)
-        Increments without slow terms and outliers.
-    basis : ndarray, shape (n, b)
-        Slow terms, orthonormal.
-    driver : RunningIntegral
-        Signal of the target, k channels.
-    table : LagTable
-        The driver, tabulated over the range of lags.
-    """
-
-    increments: Increments
-    values: Floats
-    basis: Floats
-    driver: RunningIntegral
-    table: LagTable
+    increments: Increments  # of the source, thinned to n rows of m columns
+    values: Floats  # shape (n, m): increments without slow terms and outliers
+    basis: Floats  # shape (n, b): slow terms, orthonormal
+    driver: RunningIntegral  # signal of the target, k channels
+    table: LagTable  # the driver, tabulated over the range of lags
 
     @classmethod
     def of(

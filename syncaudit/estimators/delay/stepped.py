@@ -24,32 +24,21 @@ LIKELY_INSTANT = 3.68
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A delay that changes once, besides a steady drift.
+    """A delay that changes once, besides a steady drift."""
 
-    Parameters
-    ----------
-    at_s, at_std_s : float
-        Instant of the step on the source's clock, and its standard error.
-    before_s, after_s : float
-        Delay before and after; their standard errors follow.
-    before_std_s, after_std_s : float
-        One sigma each.
-    before_at_s, after_at_s : float, optional
-        Instants to which the two refer, where the delay drifts.
-    drift_ppm, drift_std_ppm : float
-        Drift on both sides, as it was removed, and its standard error.
-    """
-
-    at_s: float
+    at_s: float  # instant of the step on the source's clock
+    # Delay before and after, each with its standard error.
     before_s: float
     before_std_s: float
     after_s: float
     after_std_s: float
+    # Instants to which the two refer, where the delay drifts.
     before_at_s: float = 0.0
     after_at_s: float = 0.0
+    # Drift on both sides, as it was removed, and its standard error.
     drift_ppm: float = 0.0
     drift_std_ppm: float = 0.0
-    at_std_s: float = 0.0
+    at_std_s: float = 0.0  # standard error of `at_s`
 
     @property
     def step_s(self) -> float:

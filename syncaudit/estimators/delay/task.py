@@ -23,60 +23,34 @@ class _Timed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayTask:
-    """Description of a delay measurement.
+    """Description of a delay measurement."""
 
-    Parameters
-    ----------
-    source, target, method : str
-        Names for the record.
-    source_epoch_ns, target_epoch_ns : int
-        Zeros of the two time axes on their own clocks.
-    max_offset_s : float
-        Search range where the timestamps overlap; clocks of unrelated epochs are searched over
-        every overlap, as are all clocks if it is infinite.
-    step_s : float
-        Step of the coarse search.
-    expected_gain : tuple of float
-        Correct gains (units); empty where unknown.
-    expected_unit : str
-        Description of the expected gains, for the refusal.
-    gain_range : tuple of float
-        Accepted ratio to the expected gain.
-    systematic_std_s : float
-        Known systematic uncertainty, added in quadrature.
-    lobe_s : float
-        Half the width of a lobe: a nearer peak is a ripple of the same lobe. It must still be less
-        likely.
-    is_rigid : bool
-        Whether both sides are fixed to one rigid body: then the delay does not depend on the
-        motion.
-    why_not_fixed : callable, optional
-        Returns why a fit shows that the two sides are not fixed to one body, or None.
-    is_one_clock : bool
-        Whether one clock timestamps both: then there is no drift or step between them.
-    is_baseline_only : bool
-        See `PairMeasurement`.
-    max_drift_ppm : float
-        Largest rate error of clocks of this kind.
-    """
-
+    # Names for the record.
     source: str
     target: str
     method: str
+    # Zeros of the two time axes on their own clocks.
     source_epoch_ns: int
     target_epoch_ns: int
+    # Search range where the timestamps overlap; clocks of unrelated epochs are searched over every
+    # overlap, as are all clocks if it is infinite.
     max_offset_s: float = 5.0
-    step_s: float = 0.005
-    expected_gain: tuple[float, ...] = (1.0,)
-    expected_unit: str = ""
-    gain_range: tuple[float, float] = (0.5, 2.0)
-    systematic_std_s: float = 0.0
+    step_s: float = 0.005  # step of the coarse search
+    expected_gain: tuple[float, ...] = (1.0,)  # correct gains (units); empty where unknown
+    expected_unit: str = ""  # description of the expected gains, for the refusal
+    gain_range: tuple[float, float] = (0.5, 2.0)  # accepted ratio to the expected gain
+    systematic_std_s: float = 0.0  # known systematic uncertainty, added in quadrature
+    # Half the width of a lobe: a nearer peak is a ripple of the same lobe. It must still be less
+    # likely.
     lobe_s: float = 0.0
+    # Whether both sides are fixed to one rigid body: then the delay does not depend on the motion.
     is_rigid: bool = False
+    # Returns why a fit shows that the two sides are not fixed to one body, or None.
     why_not_fixed: Callable[[DelayFit], str | None] | None = None
+    # Whether one clock timestamps both: then there is no drift or step between them.
     is_one_clock: bool = False
-    is_baseline_only: bool = False
-    max_drift_ppm: float = MAX_DRIFT_PPM
+    is_baseline_only: bool = False  # see `PairMeasurement`
+    max_drift_ppm: float = MAX_DRIFT_PPM  # largest rate error of clocks of this kind
 
     @classmethod
     def between(

@@ -27,36 +27,18 @@ CAMERA_FILTER_STD_S = 0.02
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Unknowns:
-    """Offset, drift (if requested), line delay (of a shutter where not stated) and blur.
+    """Offset, drift (if requested), line delay (of a shutter where not stated) and blur."""
 
-    Parameters
-    ----------
-    rows : Increments
-        Of the source, n rows of m columns.
-    anchor_s : float
-        Instant at which the offset holds.
-    since_s : ndarray, shape (n,)
-        Time of each increment after the anchor.
-    with_drift : bool
-        Whether drift is solved for.
-    values : ndarray, shape (p,)
-        Values of the unknowns, in the above order.
-    usual, usual_std : ndarray, shape (p,)
-        Means and standard deviations of their priors (inf: nothing is known).
-    largest : ndarray, shape (p,)
-        Largest steps.
-    rolled, bent : ndarray, shape (n, m)
-        Derivatives of the increments with respect to line delay and blur.
-    """
-
-    rows: Increments
-    anchor_s: float
-    since_s: Floats
-    with_drift: bool
-    values: Floats
+    rows: Increments  # of the source, n rows of m columns
+    anchor_s: float  # instant at which the offset holds
+    since_s: Floats  # shape (n,): time of each increment after the anchor
+    with_drift: bool  # whether drift is solved for
+    values: Floats  # shape (p,): values of the unknowns, in the above order
+    # shape (p,): means and standard deviations of their priors (inf: nothing is known)
     usual: Floats
     usual_std: Floats
-    largest: Floats
+    largest: Floats  # shape (p,): largest steps
+    # shape (n, m): derivatives of the increments with respect to line delay and blur
     rolled: Floats
     bent: Floats
 

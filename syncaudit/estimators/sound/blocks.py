@@ -52,23 +52,12 @@ LOBE_S = 2.5e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Pool:
-    """Aligned blocks together.
+    """Aligned blocks together."""
 
-    Parameters
-    ----------
-    freq : ndarray, shape (n_bins,)
-    spectrum : ndarray of complex, shape (n_bins,)
-        Sum of the blocks, each on its own scale.
-    coherence : ndarray, shape (n_bins,)
-        Squared coherence, zero where it is due to chance.
-    level : ndarray, shape (n_bins,)
-        Logarithm of the target's amplitude over the source's.
-    """
-
-    freq: Floats
-    spectrum: NDArray[np.complex128]
-    coherence: Floats
-    level: Floats
+    freq: Floats  # shape (n_bins,)
+    spectrum: NDArray[np.complex128]  # shape (n_bins,): sum of the blocks, each on its own scale
+    coherence: Floats  # shape (n_bins,): squared coherence, zero where it is due to chance
+    level: Floats  # shape (n_bins,): logarithm of the target's amplitude over the source's
 
     @classmethod
     def of(cls, found: list[CrossSpectrum], freq: Floats) -> _Pool:
@@ -178,24 +167,16 @@ def _agreed(found: list[CrossSpectrum]) -> Bools:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blocks:
-    """Measured blocks.
+    """Measured blocks."""
 
-    Parameters
-    ----------
-    times_s, offsets_s, bound_s : ndarray, shape (n,)
-        Middles on the pair's axis, offsets and their error bounds, in order of time.
-    coherence, side_lobe : float
-        Of all blocks together.
-    tried_s : ndarray, shape (m,)
-        Middles of the blocks with sound in both, in order.
-    """
-
+    # shape (n,): middles on the pair's axis, offsets and their error bounds, in order of time
     times_s: Floats
     offsets_s: Floats
     bound_s: Floats
+    # Of all blocks together.
     coherence: float
     side_lobe: float
-    tried_s: Floats
+    tried_s: Floats  # shape (m,): middles of the blocks with sound in both, in order
 
     def joined(self, other: Blocks) -> Blocks:
         """Return these blocks and others, in order of time."""

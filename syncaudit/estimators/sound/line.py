@@ -23,39 +23,22 @@ NEAR_S = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BlockLine:
-    """Offset, drift and step of blocks.
+    """Offset, drift and step of blocks."""
 
-    Parameters
-    ----------
-    level_s, slope : float
-        Offset at zero, and its change.
-    level_std_s, slope_std : float
-        Standard errors.
-    scatter_s : float
-        Scatter of the kept blocks about the line.
-    unsteady_s : float
-        Half of a jump too small to be reported as a step.
-    is_kept : ndarray of bool, shape (n,)
-        Blocks that are not outliers.
-    is_near : ndarray of bool, shape (n,)
-        Those, and blocks whose error is less than a lobe.
-    step_s, step_std_s : float, optional
-        Change of the offset, and its standard error.
-    split : int, optional
-        First block after the step.
-    """
-
+    # Offset at zero, and its change.
     level_s: float
     slope: float
+    # Standard errors.
     level_std_s: float
     slope_std: float
-    scatter_s: float
-    unsteady_s: float
-    is_kept: Bools
-    is_near: Bools
+    scatter_s: float  # scatter of the kept blocks about the line
+    unsteady_s: float  # half of a jump too small to be reported as a step
+    is_kept: Bools  # shape (n,): blocks that are not outliers
+    is_near: Bools  # shape (n,): those, and blocks whose error is less than a lobe
+    # Change of the offset, and its standard error.
     step_s: float | None = None
     step_std_s: float | None = None
-    split: int | None = None
+    split: int | None = None  # first block after the step
 
 
 def fit_blocks(x: Floats, y: Floats, *, bound_s: float, with_drift: bool) -> BlockLine:

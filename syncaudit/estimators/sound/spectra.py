@@ -28,23 +28,14 @@ Spectrum = NDArray[np.complex128]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CrossSpectrum:
-    """Averaged spectra of one block, aligned to `offset_s`.
+    """Averaged spectra of one block, aligned to `offset_s`."""
 
-    Parameters
-    ----------
-    middle_s, offset_s : float
-        Centre of the block's energy on the pair's axis, and the offset to which it is aligned.
-    spectrum : ndarray of complex, shape (n_bins,)
-        Sum of ``conj(A) * B`` over the segments.
-    power_a, power_b : ndarray, shape (n_bins,)
-        Sums of the squares, plus a floor below which no microphone picks up sound (`HUSH`).
-    n_segments : int
-    duration_s : float
-    """
-
+    # Centre of the block's energy on the pair's axis, and the offset to which it is aligned.
     middle_s: float
     offset_s: float
-    spectrum: Spectrum
+    spectrum: Spectrum  # shape (n_bins,): sum of ``conj(A) * B`` over the segments
+    # shape (n_bins,): sums of the squares, plus a floor below which no microphone picks up sound
+    # (`HUSH`)
     power_a: Floats
     power_b: Floats
     n_segments: int

@@ -22,27 +22,19 @@ MAX_AGAINST = 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PhoneBoundaries:
-    """Stated boundaries between different sounds, and the evidence on where each lies.
+    """Stated boundaries between different sounds, and the evidence on where each lies."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Tier times, in order.
-    room_s : ndarray, shape (n,)
-        How far each may move before it meets a neighbour: the shorter of the sounds beside it.
-    before, after : ndarray of int, shape (n,)
-        Classes on either side.
-    sums : ndarray, shape (n_classes, n_frames + 1)
-        Log-likelihood ratio of every class to the sound of all, summed from the start of the sound.
-    start_s, hop_s : float
-        Time of the first sum, and the interval from one to the next.
-    """
-
-    times_s: Floats
+    times_s: Floats  # shape (n,): tier times, in order
+    # shape (n,): how far each may move before it meets a neighbour: the shorter of the sounds
+    # beside it
     room_s: Floats
+    # shape (n,): classes on either side
     before: Ints
     after: Ints
+    # shape (n_classes, n_frames + 1): log-likelihood ratio of every class to the sound of all,
+    # summed from the start of the sound
     sums: Floats
+    # Time of the first sum, and the interval from one to the next.
     start_s: float
     hop_s: float
 

@@ -11,23 +11,12 @@ from syncaudit.model.arrays import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """Offset at every instant: a line with at most one step.
+    """Offset at every instant: a line with at most one step."""
 
-    Parameters
-    ----------
-    anchor_s : float
-        Tier time at which `offset_s` holds, except for the step.
-    offset_s : float
-        Added to tier times before the step.
-    drift : float
-        Change of the offset per second.
-    step_s, step_at_s : float
-        Size of the step, and the tier time from which on it counts.
-    """
-
-    anchor_s: float
-    offset_s: float
-    drift: float = 0.0
+    anchor_s: float  # tier time at which `offset_s` holds, except for the step
+    offset_s: float  # added to tier times before the step
+    drift: float = 0.0  # change of the offset per second
+    # Size of the step, and the tier time from which on it counts.
     step_s: float = 0.0
     step_at_s: float = np.inf
 

@@ -41,30 +41,16 @@ MIN_PIECES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CourseFit:
-    """A fitted course with its errors.
+    """A fitted course with its errors."""
 
-    Parameters
-    ----------
-    course : Course
-        Anchored at the centre of the evidence.
-    covariance : ndarray, shape (3, 3)
-        Of offset, drift and step; zero where one was not fitted.
-    scatter_s : float
-        Random error of single boundaries.
-    n_borders, n_pieces : int
-        Boundaries used, and the disjoint pieces whose scatter gave the errors.
-    settled : float
-        Share of the boundaries that fit best somewhere between their neighbours.
-    overdispersion : float
-        Variance that the scatter of the pieces shows, over that of independent boundaries.
-    """
-
-    course: Course
-    covariance: Floats
-    scatter_s: float
+    course: Course  # anchored at the centre of the evidence
+    covariance: Floats  # shape (3, 3): of offset, drift and step; zero where one was not fitted
+    scatter_s: float  # random error of single boundaries
+    # Boundaries used, and the disjoint pieces whose scatter gave the errors.
     n_borders: int
     n_pieces: int
-    settled: float
+    settled: float  # share of the boundaries that fit best somewhere between their neighbours
+    # Variance that the scatter of the pieces shows, over that of independent boundaries.
     overdispersion: float
 
 

@@ -37,28 +37,15 @@ MAX_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Courses:
-    """The best line through the labels of a tier, and the best line with a step.
+    """The best line through the labels of a tier, and the best line with a step."""
 
-    Parameters
-    ----------
-    line, stepped : Course
-        Rough to 30 ms.
-    gain : float
-        By how many nats the step explains the sound better than the line does.
-    second : float
-        By how many nats more another step, before or after, would explain it.
-    usual : float
-        Gain that chance reaches at most once a tier.
-    overdispersion : float
-        Number of labels that are off together.
-    """
-
+    # Rough to 30 ms.
     line: Course
     stepped: Course
-    gain: float
-    second: float
-    usual: float
-    overdispersion: float = 1.0
+    gain: float  # by how many nats the step explains the sound better than the line does
+    second: float  # by how many nats more another step, before or after, would explain it
+    usual: float  # gain that chance reaches at most once a tier
+    overdispersion: float = 1.0  # number of labels that are off together
 
     @property
     def needed(self) -> float:

@@ -34,35 +34,17 @@ NEAR_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Match:
-    """The place where a tier fits best, and how well it fits.
+    """The place where a tier fits best, and how well it fits."""
 
-    Parameters
-    ----------
-    course : Course
-        Rough offset, drift and step.
-    n_steps : int
-        Jumps of the path; a course has at most one.
-    margin : float
-        By how many robust deviations of the curve the best lag beats every other.
-    height : float
-        The same relative to the median lag.
-    gain : float
-        Nats that the classes explain per frame of 10 ms.
-    n_seconds : float
-        Duration of the tier within the sound at the best lag.
-    is_at_edge : bool
-        Whether the best lag is the last that was tried.
-    lags_s, gains : ndarray, shape (n,)
-        Lags relative to the course, and the nats that the classes explain there per frame of 10 ms.
-    """
-
-    course: Course
-    n_steps: int
-    margin: float
-    height: float
-    gain: float
-    n_seconds: float
-    is_at_edge: bool
+    course: Course  # rough offset, drift and step
+    n_steps: int  # jumps of the path; a course has at most one
+    margin: float  # by how many robust deviations of the curve the best lag beats every other
+    height: float  # the same relative to the median lag
+    gain: float  # nats that the classes explain per frame of 10 ms
+    n_seconds: float  # duration of the tier within the sound at the best lag
+    is_at_edge: bool  # whether the best lag is the last that was tried
+    # shape (n,): lags relative to the course, and the nats that the classes explain there per frame
+    # of 10 ms
     lags_s: Floats
     gains: Floats
 

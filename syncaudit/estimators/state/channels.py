@@ -39,25 +39,15 @@ MAX_MOVE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Agreement:
-    """The delay that the channels of one side share.
+    """The delay that the channels of one side share."""
 
-    Parameters
-    ----------
-    is_kept : ndarray of bool, shape (m,)
-        Channels that share the delay, and those that determine none.
-    std_s : float
-        Uncertainty of the shared delay due to the differences between channels.
-    n_measured, n_agreeing : int
-        Channels that determine a delay, and those of them that share it.
-    groups : tuple of (int, float, float)
-        Number of channels, mean delay and scatter of each group, where the channels are split into
-        the two most compact groups.
-    """
-
-    is_kept: Bools
-    std_s: float
+    is_kept: Bools  # shape (m,): channels that share the delay, and those that determine none
+    std_s: float  # uncertainty of the shared delay due to the differences between channels
+    # Channels that determine a delay, and those of them that share it.
     n_measured: int
     n_agreeing: int
+    # Number of channels, mean delay and scatter of each group, where the channels are split into
+    # the two most compact groups.
     groups: tuple[tuple[int, float, float], ...]
 
     def is_shared(self, limit_s: float) -> bool:

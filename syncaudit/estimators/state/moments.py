@@ -24,19 +24,11 @@ RIDGES = (1e-3, 1e-2, 1e-1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Moments of b blocks of rows at l delays: p channels of the driver, m columns.
+    """Moments of b blocks of rows at l delays: p channels of the driver, m columns."""
 
-    Parameters
-    ----------
-    gram : ndarray, shape (b, l or 1, p, p)
-        A single one where all delays share it.
-    cross : ndarray, shape (b, l, p, m)
-    energy : ndarray, shape (b, l, m)
-    """
-
-    gram: Floats
-    cross: Floats
-    energy: Floats
+    gram: Floats  # shape (b, l or 1, p, p): a single one where all delays share it
+    cross: Floats  # shape (b, l, p, m)
+    energy: Floats  # shape (b, l, m)
 
 
 def blocks_of(n: int) -> list[NDArray[np.intp]]:

@@ -53,18 +53,10 @@ MAX_LOG10_EACH = -1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """Decimal logarithms of the rate at which chance does as well.
+    """Decimal logarithms of the rate at which chance does as well."""
 
-    Parameters
-    ----------
-    whole : float
-        A peak as high as that of all motion anywhere in the search range.
-    fast : float
-        A peak as high as that of fast motion near the same delay.
-    """
-
-    whole: float
-    fast: float
+    whole: float  # a peak as high as that of all motion anywhere in the search range
+    fast: float  # a peak as high as that of fast motion near the same delay
 
 
 def chance_of(

@@ -26,18 +26,10 @@ STEADY_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """Repetition of a motion.
+    """Repetition of a motion."""
 
-    Parameters
-    ----------
-    period_s : float or None
-        None where it looks the same at every delay, as steady turning does.
-    share : float
-        Part of the motion that it predicts a period later.
-    """
-
-    period_s: float | None
-    share: float
+    period_s: float | None  # None where it looks the same at every delay, as steady turning does
+    share: float  # part of the motion that it predicts a period later
 
     def n_times(self, span_s: float) -> float:
         """Return how often a clip of `span_s` seconds shows the same motion."""

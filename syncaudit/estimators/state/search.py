@@ -42,31 +42,17 @@ MAX_ROUNDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prediction:
-    """Result of `search_state`.
+    """Result of `search_state`."""
 
-    Parameters
-    ----------
-    curve : DelayCurve
-        Log-likelihood in units of independent values: correlation in time and between columns is
-        allowed for.
-    n_values : float
-        Number of independent values.
-    share : float
-        Part of the variance that is predicted at the best delay, typical of the columns.
-    mixtures : ndarray, shape (m, r)
-        Mixtures of the columns that the state predicts best at that delay.
-    mixing : ndarray, shape (p, r)
-        Contributions of the driver's channels to the mixtures.
-    is_by_size : bool
-        See `search_state`.
-    """
-
+    # Log-likelihood in units of independent values: correlation in time and between columns is
+    # allowed for.
     curve: DelayCurve
-    n_values: float
-    share: float
+    n_values: float  # number of independent values
+    share: float  # part of the variance that is predicted at the best delay, typical of the columns
+    # shape (m, r): mixtures of the columns that the state predicts best at that delay
     mixtures: Floats
-    mixing: Floats
-    is_by_size: bool
+    mixing: Floats  # shape (p, r): contributions of the driver's channels to the mixtures
+    is_by_size: bool  # see `search_state`
 
 
 def search_state(

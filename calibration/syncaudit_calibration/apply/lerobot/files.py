@@ -18,45 +18,22 @@ from syncaudit_calibration.apply.lerobot.statistics import Stats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """One original episode.
+    """One original episode."""
 
-    Attributes
-    ----------
-    number : int
-        Episode number.
-    row : mapping of str to object
-        Its row of the metadata, without statistics.
-    table : pyarrow.Table
-        Its rows.
-    stats : mapping
-        Statistics of its features; empty if there are none.
-    """
-
-    number: int
-    row: Mapping[str, Any]
-    table: pa.Table
-    stats: Stats
+    number: int  # episode number
+    row: Mapping[str, Any]  # its row of the metadata, without statistics
+    table: pa.Table  # its rows
+    stats: Stats  # statistics of its features; empty if there are none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedEpisode:
-    """An episode whose rows are re-paired.
+    """An episode whose rows are re-paired."""
 
-    Attributes
-    ----------
-    episode : Episode
-        The original.
-    pairing : Pairing
-        Of its sources.
-    moves : mapping of str to int
-        Number of frames by which each video feature moves, as in `Pairing`.
-    cuts : mapping of str to VideoPackets
-        Its videos by feature, if they have to be cut.
-    """
-
-    episode: Episode
-    pairing: Pairing
-    moves: Mapping[str, int]
+    episode: Episode  # the original
+    pairing: Pairing  # of its sources
+    moves: Mapping[str, int]  # number of frames by which each video feature moves, as in `Pairing`
+    # Its videos by feature, if they have to be cut.
     cuts: Mapping[str, VideoPackets] = field(default_factory=dict)
 
 

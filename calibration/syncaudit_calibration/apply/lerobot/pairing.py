@@ -7,26 +7,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """How the rows of an episode are re-paired.
+    """How the rows of an episode are re-paired."""
 
-    Attributes
-    ----------
-    start, stop : int
-        Original rows that are kept, half open: beyond them some source has no sample.
-    moves : mapping of str to float
-        Row ``j`` takes sample ``j + move`` of a source; a fraction is interpolated.
-    left_s : mapping of str to float
-        Remaining offset of the source: positive if its content is later than its row.
-    """
-
+    # Original rows that are kept, half open: beyond them some source has no sample.
     start: int
     stop: int
+    # Row ``j`` takes sample ``j + move`` of a source; a fraction is interpolated.
     moves: Mapping[str, float]
+    # Remaining offset of the source: positive if its content is later than its row.
     left_s: Mapping[str, float]
 
     @property
@@ -34,7 +28,7 @@ class Pairing:
         """Return the number of rows that are kept."""
         return self.stop - self.start
 
-    def samples(self, source: str) -> NDArray[np.float64]:
+    def samples(self, source: str) -> Floats:
         """Return the sample index of every row, shape (n_rows,)."""
         return np.arange(self.start, self.stop, dtype=np.float64) + self.moves[source]
 
@@ -57,18 +51,8 @@ def pair_rows(
     cannot be interpolated: if other sources are, rows represent the times of the frames (the
     median over the cameras), otherwise their nominal times ``j / fps``.
 
-    Parameters
-    ----------
-    n_rows : int
-        Samples of every source.
-    fps : float
-        Rate of the rows.
-    offsets_s : mapping of str to float
-        What is added to the timestamps of each source to get reference time.
-    cameras : collection of str
-        The sources that hold frames.
-    interpolated : collection of str
-        The sources that may be interpolated.
+    `offsets_s` is what is added to the timestamps of each source to get reference time; `cameras`
+    are the sources that hold frames, `interpolated` those that may be interpolated.
     """
     nearest = {name: round(-offset_s * fps) for name, offset_s in offsets_s.items()}
     grid_s = 0.0

@@ -127,8 +127,8 @@ class _Repair:
             paired = self._paired(clip, known)
         except SyncAuditError as error:
             why = f"left out: {error}"
-            sources = (SourceOutcome(source=name, why=why, is_failure=True) for name in known)
-            outcome = ClipOutcome(clip_id=clip.clip_id, sources=tuple(sources))
+            failure = SourceOutcome(why=why, is_failure=True)
+            outcome = ClipOutcome(clip_id=clip.clip_id, sources=dict.fromkeys(known, failure))
             self._record.append(json.dumps(outcome.to_json(), ensure_ascii=False))
             return outcome
         episode, pairing = paired.episode, paired.pairing
@@ -148,11 +148,11 @@ class _Repair:
         self._files.add(paired, table, stats)
         outcome = ClipOutcome(
             clip_id=clip.clip_id,
-            sources=tuple(
-                self._outcome(name, known[name], pairing, len(episode.table))
+            sources={
+                name: self._outcome(name, known[name], pairing, len(episode.table))
                 for name in self._sources.values()
                 if name in known
-            ),
+            },
         )
         place = {
             "episode_index": len(self._stats),
@@ -205,20 +205,18 @@ class _Repair:
     ) -> SourceOutcome:
         """Describe the outcome of a source."""
         if known.correction is None or known.correction.is_nothing:
-            return SourceOutcome(source=name, why=known.why, remarks=known.remarks)
+            return SourceOutcome(why=known.why, remarks=known.remarks)
         left_s = pairing.left_s[name]
         left = f"{word_duration(abs(left_s))} {'late' if left_s < 0 else 'early'}"
         remains = f"{left} remain" if abs(left_s) > _LEAST_S else "nothing remains"
         if not pairing.moves[name]:
             why = f"{left}, less than half a row: no other sample is closer"
-            return SourceOutcome(source=name, why=why, remarks=known.remarks)
+            return SourceOutcome(why=why, remarks=known.remarks)
         rows = f"{pairing.n_rows} of {word_count(n_before, 'row')} kept"
         move = pairing.moves[name]
         way = "later" if move > 0 else "earlier"
         remark = f"each row takes its sample {abs(move):.3g} rows {way}: {remains}; {rows}"
-        return SourceOutcome(
-            source=name, correction=known.correction, remarks=(remark, *known.remarks)
-        )
+        return SourceOutcome(correction=known.correction, remarks=(remark, *known.remarks))
 
     def _all_features(self) -> dict[str, Any]:
         """Return the features, including the added ones."""

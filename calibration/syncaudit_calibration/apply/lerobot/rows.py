@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 
 ORIGINAL = "original_timestamp."
@@ -30,18 +31,8 @@ def paired_rows(
 
     Columns that belong to no source (rewards, tasks) stay with the row.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The original episode.
-    pairing : Pairing
-        Of its sources.
-    sources : mapping of str to str
-        Source of each feature.
-    fps : float
-        Rate of the rows.
-    episode, first_index : int
-        Number of the episode, and of its first row in the data set.
+    `sources` maps features to their sources; `episode` and `first_index` number the episode, and
+    its first row in the data set.
     """
     n = pairing.n_rows
     frames = np.arange(n)
@@ -67,7 +58,7 @@ def paired_rows(
     return pa.table(columns).replace_schema_metadata(_metadata(table, columns))
 
 
-def _at(column: pa.ChunkedArray, samples: NDArray[np.float64]) -> pa.ChunkedArray | pa.Array:
+def _at(column: pa.ChunkedArray, samples: Floats) -> pa.ChunkedArray | pa.Array:
     """Return a column at given sample positions, interpolated linearly between samples."""
     below = np.floor(samples).astype(np.int64)
     share = samples - below
@@ -92,9 +83,7 @@ def _metadata(table: pa.Table, columns: Mapping[str, Any]) -> dict[bytes, bytes]
     return metadata or None
 
 
-def numbers_in(
-    table: pa.Table, features: Mapping[str, Mapping[str, Any]]
-) -> dict[str, NDArray[np.float64]]:
+def numbers_in(table: pa.Table, features: Mapping[str, Mapping[str, Any]]) -> dict[str, Floats]:
     """Return the columns that hold numbers, each of shape (n, ...)."""
     return {
         name: np.array(table.column(name).to_pylist(), dtype=np.float64)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 Stats = Mapping[str, Mapping[str, Any]]
 """Feature to statistic to value: nested lists of the feature's shape, or the sample count."""
@@ -14,9 +15,7 @@ Stats = Mapping[str, Mapping[str, Any]]
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
 
-def of_episode(
-    values: Mapping[str, NDArray[np.float64]], *, has_quantiles: bool
-) -> dict[str, dict[str, Any]]:
+def of_episode(values: Mapping[str, Floats], *, has_quantiles: bool) -> dict[str, dict[str, Any]]:
     """Return the statistics of numeric features, each of shape (n, ...), as nested lists."""
     found: dict[str, dict[str, Any]] = {}
     for name, samples in values.items():
@@ -55,7 +54,7 @@ def _pooled(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     counts = stacked.pop("count").ravel()
     share = counts / counts.sum()
 
-    def mean_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean_of(values: Floats) -> Floats:
         return np.asarray(np.tensordot(share, values, axes=1))
 
     found = {key: mean_of(values) for key, values in stacked.items()}

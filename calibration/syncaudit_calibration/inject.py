@@ -24,21 +24,13 @@ from syncaudit_calibration.apply.targets import MANIFEST, check_target, file_nam
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Running counts of what was written.
+    """Running counts of what was written."""
 
-    Parameters
-    ----------
-    n_controls, n_variants : int
-        Clips of the new manifest.
-    moved : Counter of (kind, source)
-        Number of variants of each.
-    left_out : Counter of (source, reason)
-        Number of clips in which a source could not be moved.
-    """
-
+    # Clips of the new manifest.
     n_controls: int = 0
     n_variants: int = 0
-    moved: Counter[tuple[str, str]] = field(default_factory=Counter)
+    moved: Counter[tuple[str, str]] = field(default_factory=Counter)  # number of variants of each
+    # Number of clips in which a source could not be moved.
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
@@ -186,7 +178,7 @@ def _injected(
         return Injected(
             clip_id=variant.clip_id, original=original.clip_id, recording=original.recording_id
         )
-    done = {source.source: source for source in outcome.sources}
+    done = outcome.sources
     for mate in variant.moved:
         if done[mate].is_failure:
             injection.left_out[mate, done[mate].why or ""] += 1
