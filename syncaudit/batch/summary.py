@@ -120,8 +120,9 @@ class Tally:
         self.found.add(clip.clip_id, str(clip.verdict))
         self.causes.add(clip)
         self.worst.add(clip)
-        self.reasons.update({str(reason.code) for reason in clip.reasons})
-        warnings = {str(warning.code) for warning in clip.warnings}
+        # Each code once, in the order of the clip: sets would order ties by chance.
+        self.reasons.update(dict.fromkeys(str(reason.code) for reason in clip.reasons).keys())
+        warnings = dict.fromkeys(str(warning.code) for warning in clip.warnings).keys()
         self.warnings.update(warnings)
         if clip.verdict is Verdict.PASS:
             self.passed_with.update(warnings)

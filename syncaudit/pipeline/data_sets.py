@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import cast
 
 import numpy as np
@@ -124,8 +125,11 @@ class DataSet:
         if len(set(self._recordings)) < MIN_RECORDINGS:
             return None
         width_s = 2.0 * self._policy.max_offset_s
+        # In an order that does not depend on which clip was finished first.
         agreements = {
-            ends: _agreement(pair, self._recordings, width_s=width_s)
+            ends: _agreement(
+                sorted(pair, key=itemgetter(1, 2, 3)), self._recordings, width_s=width_s
+            )
             for ends, pair in sorted(self._pairs.items())
         }
         found = {
@@ -185,7 +189,7 @@ class DataSet:
                 )
                 for (source, target), common in found.items()
             ],
-            {clock: clock for clock in self._n_clips},
+            {clock: clock for clock in sorted(self._n_clips)},
             at_ns=0,
             tolerance_s=self._tolerance_s,
             reference=None if others else stated,

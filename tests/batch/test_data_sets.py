@@ -118,6 +118,19 @@ def test_a_constant_lag_is_told_once_with_its_cure(tmp_path):
     assert json.loads((tmp_path / "summary.json").read_text())["data_sets"] == [found]
 
 
+def test_the_order_of_the_clips_makes_no_difference(tmp_path):
+    world = World({"high": -LATE_S, "state": 0.0, "wrist": 0.0}, between_s=0.003)
+    clips = [episode(k, names=("high", "state", "wrist")) for k in range(24)]
+    found = [
+        one_set(run(world, some, tmp_path / str(n))) for n, some in enumerate((clips, clips[::-1]))
+    ]
+    clocks = [one["clocks"] for one in found]
+    assert [list(one) for one in clocks[:1]] == [list(one) for one in clocks[1:]]
+    for clock in clocks[0]:
+        assert clocks[0][clock]["offset_s"] == clocks[1][clock]["offset_s"]
+        assert clocks[0][clock]["offset_std_s"] == clocks[1][clock]["offset_std_s"]
+
+
 def test_blame_is_the_same_in_all_clips(tmp_path):
     """Two late cameras outvote the joints; in clips where one is rejected they would not."""
     clips = [episode(k, names=("high", "wrist", "state")) for k in range(12)]
