@@ -78,12 +78,13 @@ def _date_rise(
     scatter = max(1.4826 * float(np.median(scatter)), 2.0**0.5 * usual)
     std = scatter * np.sqrt(0.5 * np.pi / (size * picks.size))  # of the median of the clicks
     excess = share - usual
-    top = float(excess.max())
-    if top <= MIN_SIGMAS * std[np.argmax(excess)]:
+    is_clear = ~is_noise & (excess > MIN_SIGMAS * std)
+    if not is_clear.any():
         return None
-    level = np.sign(excess) * np.sqrt(np.abs(excess) / top)
-    at = max(1, int(np.argmax(level >= LEVEL)))
-    before, since, error = level[:at], middle[:at], np.sqrt(std[:at] / top)
+    top = float(excess[is_clear].max())
+    level, error = np.sign(excess) * np.sqrt(np.abs(excess) / top), np.sqrt(std / top)
+    at = int(np.argmax(is_clear & (level >= LEVEL)))
+    before, since, error = level[:at], middle[:at], error[:at]
     lengths = np.geomspace(LEAST_LENGTH, longest, N_LENGTHS)
     noticed = np.linspace(middle[at - 1], middle[at], N_PHASES)
     grid = np.meshgrid(POWERS, lengths, noticed, indexing="ij")

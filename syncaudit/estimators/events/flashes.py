@@ -17,7 +17,7 @@ from syncaudit.estimators.events.instants import (
     phase_lock,
 )
 from syncaudit.estimators.events.light_length import find_light_length, shortened
-from syncaudit.estimators.events.matching import match_events
+from syncaudit.estimators.events.matching import MAX_DRIFT_PPM, match_events
 from syncaudit.estimators.events.missed import why_contradicted
 from syncaudit.estimators.events.pair_fit import (
     N_PLAIN,
@@ -53,9 +53,9 @@ KNOWN_SHARE = 0.02
 MESSAGE_STD_S = 2e-4
 # Share of the shorter train that must match where messages are taken for flashes: chance matches a
 # few of the messages that are sent at regular intervals.
-MIN_WHOLE = 0.6
+MIN_WHOLE = 0.8
 # Probability that messages sent at regular intervals follow this many flashes equally closely.
-MAX_CHANCE = 1e-3
+MAX_CHANCE = 3e-4
 
 
 def measure_flashes(
@@ -340,7 +340,8 @@ def _chance_of_equal_delays(
 ) -> float:
     """Return how likely periodic messages all lie at the same distance from the flashes.
 
-    The first match sets the distance; every other flash lies anywhere between two messages.
+    The first match sets the distance, with any drift; every other flash lies anywhere between two
+    messages.
     """
     counter = source if isinstance(source, FlashIntervals) else target
     if not isinstance(counter, FlashIntervals):
@@ -349,7 +350,9 @@ def _chance_of_equal_delays(
     gate_s = 2.0 * float(np.mean(gates_s(match.source, match.target, match.i, match.j)))
     share = min(1.0, gate_s / max(between_s, gate_s))
     n_others = min(match.source.n, match.target.n) - 1
-    return float(min(1.0, binom.sf(match.n - 2, n_others, share) / share))
+    span_s = float(np.ptp(match.source.times_s))
+    n_tried = max(1.0, 2e-6 * MAX_DRIFT_PPM * span_s / gate_s) / share
+    return float(min(1.0, binom.sf(match.n - 2, n_others, share) * n_tried))
 
 
 def sent_at_flashes(
