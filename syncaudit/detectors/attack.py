@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from syncaudit.model import AudioStream
@@ -20,6 +22,8 @@ LEAST_LENGTH, N_LENGTHS, N_PHASES = 0.05, 50, 9
 # Deviations from such a rise: as a share of it, as a share of the largest amplitude (lossy codecs
 # let quantisation noise precede a click by 12 ms and more, at -30 dB), and Student's t.
 SHAPE_SHARE, SHAPE_FLOOR, FREEDOM = 0.3, 0.03, 3.0
+# More clicks do not determine the rise any better.
+MAX_CLICKS = 256
 # Error of the onset in samples, and as a share of the rise: fits of powers to other rises.
 MISFIT, MISFIT_SHARE = 0.5, 0.15
 
@@ -43,40 +47,51 @@ def attack_lateness(stream: AudioStream, picks: Floats, longest_s: float) -> tup
     """
     if not picks.size:
         return 0.0, 0.0
-    x = np.nan_to_num(stream.samples, nan=0.0, posinf=0.0, neginf=0.0).astype(np.float64)
+    picks = picks[:: -(-picks.size // MAX_CLICKS)]
     longest = longest_s * stream.rate_hz
     back = [0.0]
     while back[-1] < 2.0 * longest:
         back.append(back[-1] + max(LEAST_BIN, BIN_SHARE * back[-1]))
     edges = np.array([-b for b in back[:0:-1]] + [b for b in back if b < longest])
+    first = np.floor(picks).astype(np.int64) + math.floor(edges[0]) - 1
+    at = first[:, None] + np.arange(math.ceil(edges[-1] - edges[0]) + 4)
+    inside = np.clip(at, 0, stream.samples.size - 1)
+    x = np.nan_to_num(stream.samples[inside].astype(np.float64), posinf=0.0, neginf=0.0)
+    x[inside != at] = 0.0
+    edges_of = edges + (picks - first)[:, None]
     onset, std = 0.0, MISFIT
-    for n_seen, own in enumerate((np.diff(x, prepend=x[:1]), x - x.mean())):
-        sums = np.append(0.0, np.cumsum(own**2))
-        found = _date_rise(sums, picks, edges, longest)
+    for n_seen, own in enumerate((np.diff(x, prepend=x[:, :1]), x - x.mean(axis=1)[:, None])):
+        found = _date_rise(_integral(own**2, edges_of), edges, longest)
         if found is not None and (n_seen == 0 or found[0] + found[1] < onset - std):
             onset, std = found
     return -onset, std
 
 
-def _date_rise(
-    sums: Floats, picks: Floats, edges: Floats, longest: float
-) -> tuple[float, float] | None:
+def _integral(values: Floats, edges: Floats) -> Floats:
+    """Return the sums of rows of values up to places between them, shape (n, m)."""
+    sums = np.cumsum(values, axis=1)
+    whole = np.floor(edges).astype(np.int64)
+    before = np.take_along_axis(sums, whole - 1, axis=1)
+    found: Floats = before + (edges - whole) * np.take_along_axis(values, whole, axis=1)
+    return found
+
+
+def _date_rise(totals: Floats, edges: Floats, longest: float) -> tuple[float, float] | None:
     """Return the onset of a power after the picks, and its error; None where none stands out.
 
-    The amplitude is fitted by ``LEVEL (t / T)^p``. `sums`, shape (n + 1,), is the integral of the
-    power; `edges` are those of the bins.
+    The amplitude is fitted by ``LEVEL (t / T)^p``. `totals`, shape (n, m), are the integrals of the
+    power of clicks up to `edges`, (m,), of bins.
     """
-    totals = np.interp(picks[:, None] + np.append(edges, 0.0), np.arange(sums.size), sums)
     size, middle = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    after = totals[:, -2] - totals[:, -1] + 1e-30
-    power = np.diff(totals[:, :-1], axis=1) / size / after[:, None]
+    after = totals[:, -1] - totals[:, np.searchsorted(edges, 0.0)] + 1e-30
+    power = np.diff(totals, axis=1) / size / after[:, None]
     is_noise = middle < -longest
     share, noise = np.median(power, axis=0), power[:, is_noise]
     usual = float(np.median(share[is_noise]))
     # The power in n samples of white noise scatters by sqrt(2 / n) of its mean, rumble by more.
-    scatter = np.abs(noise - np.median(noise, axis=0)) * np.sqrt(size[is_noise])
-    scatter = max(1.4826 * float(np.median(scatter)), 2.0**0.5 * usual)
-    std = scatter * np.sqrt(0.5 * np.pi / (size * picks.size))  # of the median of the clicks
+    apart = np.abs(noise - np.median(noise, axis=0)) * np.sqrt(size[is_noise])
+    scatter = max(1.4826 * float(np.median(apart)), 2.0**0.5 * usual)
+    std = scatter * np.sqrt(0.5 * np.pi / (size * len(power)))  # of the median of the clicks
     excess = share - usual
     is_clear = ~is_noise & (excess > MIN_SIGMAS * std)
     if not is_clear.any():
