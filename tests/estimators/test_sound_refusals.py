@@ -7,6 +7,7 @@ import pytest
 from scipy.signal import fftconvolve
 
 from syncaudit.estimators.sound import measure as sound_measure
+from syncaudit.estimators.sound.line import fit_blocks
 from syncaudit.estimators.sound.measure import estimate_microphones
 from syncaudit.estimators.sound.pair import Refusal
 from testkit.heard_twice import EPOCH, TOLERANCE_S, error_of, pair_of, sound
@@ -121,6 +122,37 @@ def test_small_jump_widens_the_error_and_is_no_step():
     assert abs(measured.drift_ppm) < 1.96 * measured.drift_std_ppm
 
 
+# Shorter than the coarse search resolves; two seconds of sound are left on the short side.
+@pytest.mark.parametrize(("seconds", "at_s"), [(20.0, 10.0), (20.0, 17.8), (20.0, 2.2)])
+def test_lost_buffer_of_seven_milliseconds_is_a_step(seconds, at_s):
+    source, target, _ = pair_of(15, offset_s=0.0, seconds=seconds, talks=True)
+    lost = np.delete(target.samples, round(at_s * 8_000) + np.arange(56))
+    measured = estimate_microphones(source, sound(lost, 8_000, "b"))
+    assert measured.accepted, measured.why
+    assert measured.step_s == pytest.approx(-0.007, abs=TOLERANCE_S)
+
+
+def test_step_that_leaves_too_little_sound_to_measure_is_refused():
+    source, target, _ = pair_of(15, offset_s=0.0, seconds=20.0)
+    lost = np.delete(target.samples, 142_000 + np.arange(800))
+    n = lost.size
+    lost[n - 13_000 : n - 9_000] = lost[n - 7_000 : n - 1_000] = 0.0
+    why = refused(source, sound(lost, 8_000, "b"))
+    assert "at an offset of their own" in why
+
+
+def test_source_that_passes_by_is_no_step():
+    x = np.arange(20.0) - 9.5
+    passing = 0.008 * np.tanh(x / 1.5)
+    scatter = 1e-5 * np.random.default_rng(1).standard_normal(x.size)
+    moved = fit_blocks(x, passing + scatter, bound_s=1e-6, with_drift=False)
+    assert moved.step_s is None
+    assert moved.unsteady_s > 2e-3
+    walking = 0.0008 * np.tanh(x / 4.0)
+    jumped = fit_blocks(x, walking + scatter + 0.03 * (x > 2), bound_s=1e-6, with_drift=False)
+    assert jumped.step_s == pytest.approx(0.03, abs=3.0 * jumped.step_std_s)
+
+
 def test_sound_lost_twice_is_refused():
     source, target, _ = pair_of(15, offset_s=0.1, seconds=30.0)
     gone = np.concatenate([80_000 + np.arange(800), 160_000 + np.arange(800)])
@@ -186,7 +218,7 @@ def test_a_stretch_that_fits_several_offsets_counts_as_unclear(
     figures = {"coarse_offset_s": 0.5, "is_ambiguous": float(is_ambiguous)}
     steps = sound_measure
     monkeypatch.setattr(steps, "_stretches", lambda _blocks: [(1.0, 3.5)])
-    monkeypatch.setattr(steps, "_is_on_track", lambda *_all: False)
+    monkeypatch.setattr(steps, "_from_track_s", lambda *_all: 0.01)
     monkeypatch.setattr(steps, "search_coarsely", lambda _part: Refusal(why="x", figures=figures))
     pair = SimpleNamespace(part=lambda *_stretch: None)
-    assert steps._with_outliers(pair, None) == (None, unclear_s)
+    assert steps._with_outliers(pair, None) == (None, unclear_s, 0.0)

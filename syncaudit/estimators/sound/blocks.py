@@ -116,6 +116,10 @@ class _Pool:
         """Return the delay of the direct sound's lobe."""
         return peak_delay(self.level_phases(), self.freq, self.weight, ECHO_S)
 
+    def filter_delay(self) -> float:
+        """Return by how much later the target's response is, if it is of minimum phase."""
+        return -(peak_delay(self.level_phases(), self.freq, self.coherence, LOBE_S) or 0.0)
+
     def side_lobe(self) -> float:
         """Return the highest other lobe within `ECHO_S` of the best, which is 1."""
         if (delay_s := self.direct_delay()) is None:
@@ -175,6 +179,7 @@ class Blocks:
     bound_s: Floats
     # Of all blocks together.
     coherence: float
+    filter_s: float  # delay of the minimum-phase filter that the ratio of the levels shows
     side_lobe: float
     tried_s: Floats  # shape (m,): middles of the blocks with sound in both, in order
 
@@ -187,6 +192,7 @@ class Blocks:
             times_s=times[order],
             offsets_s=np.concatenate((self.offsets_s, other.offsets_s))[order],
             bound_s=np.concatenate((self.bound_s, other.bound_s))[order],
+            filter_s=max(self.filter_s, other.filter_s, key=abs),
             side_lobe=max(self.side_lobe, other.side_lobe),
             tried_s=np.union1d(self.tried_s, other.tried_s),
         )
@@ -195,15 +201,17 @@ class Blocks:
 def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
     """Measure disjoint blocks around the coarse offset, the nearest to it first."""
     rate = shared_rate_hz(pair)
-    span = pair.stop_s - pair.start_s
+    both = pair.at_offset(coarse.offset_s, 0.0)
+    start_s, stop_s = max(pair.start_s, both.start_s), min(pair.stop_s, both.stop_s)
+    span = stop_s - start_s
     block_s = min(BLOCK_S, span / 4.0)
     freq = frequencies(rate)
-    n = max(2 * segment_of(freq), round(block_s * rate))
+    n = max(2 * segment_of(freq), int(block_s * rate))
     block_s = n / rate
-    n_blocks = int(min(MAX_BLOCKS, span // block_s))
+    n_blocks = int(min(MAX_BLOCKS, span / block_s + 1e-6))
     if n_blocks < MIN_BLOCKS:
         return Refusal(why=f"{span:.2f} s of common audio is too short", figures={})
-    starts = pair.start_s + (span - block_s) * np.arange(n_blocks) / (n_blocks - 1)
+    starts = start_s + (span - block_s) * np.arange(n_blocks) / (n_blocks - 1)
     order = np.argsort(np.abs(starts + block_s / 2.0 - coarse.at_s), kind="stable")
     found: list[CrossSpectrum] = []
     tried: list[float] = []
@@ -284,6 +292,7 @@ def _weighted(
         offsets_s=np.array([c.offset_s for c in kept]),
         bound_s=np.array(bounds),
         coherence=float(np.mean(pool.coherence[band_of(freq) > 0.0])),
+        filter_s=_Pool.of(kept, freq).filter_delay(),
         side_lobe=pool.side_lobe(),
         tried_s=tried_s,
     )

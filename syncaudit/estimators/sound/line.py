@@ -15,6 +15,9 @@ from syncaudit.model.arrays import Bools, Floats
 MIN_STEP_S = 5e-3
 # A step must reduce the mean deviation from the line to this share of that without a step.
 STEP_GAIN = 0.6
+# A clock jumps at once, the path of a sound that passes by changes for seconds: share of the jump
+# that the two blocks beside it may lack.
+MAX_GRADUAL = 0.1
 # Smaller bends of the track are due to the rooms (reflections that come and go).
 STEADY_S = 5e-5
 # Blocks this close to the line have errors, but lie on it.
@@ -58,8 +61,8 @@ def fit_blocks(x: Floats, y: Floats, *, bound_s: float, with_drift: bool) -> Blo
     """
     is_kept = np.ones(x.size, dtype=bool)
     slopes = with_drift or x.size >= 8
-    split, jump = _best_split(x, y, slopes)
-    is_step = split is not None and abs(jump) >= MIN_STEP_S
+    split, jump, gradual = _best_split(x, y, slopes)
+    is_step = abs(jump) >= MIN_STEP_S and gradual <= MAX_GRADUAL * abs(jump)
     for _ in range(6):
         design = _design(x, slopes, split if is_step else None)
         beta, inverse, residual = _least_squares(design, y, is_kept)
@@ -82,7 +85,7 @@ def fit_blocks(x: Floats, y: Floats, *, bound_s: float, with_drift: bool) -> Blo
         is_kept=is_kept,
         is_near=is_kept | (np.abs(residual) < NEAR_S),
         step_s=float(beta[-1]) if is_step else None,
-        step_std_s=float(stds[-1]) if is_step else None,
+        step_std_s=float(np.hypot(stds[-1], gradual)) if is_step else None,
         split=split if is_step else None,
     )
 
@@ -110,32 +113,36 @@ def _least_squares(design: Floats, y: Floats, is_kept: Bools) -> tuple[Floats, F
     return beta, np.asarray(inverse, dtype=np.float64), residual
 
 
-def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float]:
-    """Return the first block after the best jump and its size, or (None, 0)."""
+def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float, float]:
+    """Return the first block after the best jump, its size, and by how much those beside it differ.
+
+    (None, 0, 0) if there is none.
+    """
     if x.size < 2 * MIN_BLOCKS:
-        return None, 0.0
-    plain, _ = _least_deviation(_design(x, slopes, None), y)
-    best, at, jump = plain, None, 0.0
+        return None, 0.0, 0.0
+    plain, _, _ = _least_deviation(_design(x, slopes, None), y)
+    best, at, jump, gradual = plain, None, 0.0, 0.0
     for split in range(MIN_BLOCKS, x.size - MIN_BLOCKS + 1):
-        cost, beta = _least_deviation(_design(x, slopes, split), y)
+        cost, beta, residual = _least_deviation(_design(x, slopes, split), y)
         if cost < best:
             best, at, jump = cost, split, float(beta[-1])
+            gradual = abs(float(residual[split] - residual[split - 1]))
     if at is None or best > STEP_GAIN * plain or abs(jump) < STEADY_S:
-        return None, 0.0
-    return at, jump
+        return None, 0.0, 0.0
+    return at, jump, gradual
 
 
-def _least_deviation(design: Floats, y: Floats) -> tuple[float, Floats]:
-    """Return the mean absolute deviation and the parameters (L1 by reweighting)."""
+def _least_deviation(design: Floats, y: Floats) -> tuple[float, Floats, Floats]:
+    """Return the mean absolute deviation, the parameters and residuals (L1 by reweighting)."""
     centre = float(np.median(y))
     z = y - centre
     weight = np.ones(y.size)
     for _ in range(8):
         weighted = design * weight[:, None]
         beta = np.linalg.pinv(design.T @ weighted) @ (weighted.T @ z)
-        residual = np.abs(z - design @ beta)
-        weight = 1.0 / np.maximum(residual, 1e-7)
-    return float(np.mean(residual)), np.asarray(beta)
+        residual = z - design @ beta
+        weight = 1.0 / np.maximum(np.abs(residual), 1e-7)
+    return float(np.mean(np.abs(residual))), np.asarray(beta), residual
 
 
 def _kinship(residual: Floats) -> float:

@@ -19,7 +19,12 @@ from syncaudit.estimators.sound.blocks import (
 )
 from syncaudit.estimators.sound.line import BlockLine, fit_blocks
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
-from syncaudit.estimators.sound.search import CoarseOffset, search_coarsely, search_widely
+from syncaudit.estimators.sound.search import (
+    OWN_ECHO_S,
+    CoarseOffset,
+    search_coarsely,
+    search_widely,
+)
 from syncaudit.model import AudioStream, PairMeasurement
 
 METHOD = "gcc_phat"
@@ -37,7 +42,7 @@ MIN_KEPT = 0.8
 # Share of the time with a common sound that may have no consistent offset.
 MAX_UNCLEAR = 0.3
 # Only stretches at least this long without a measured block are searched anew.
-MIN_STRETCH_S = 3.0
+MIN_STRETCH_S = 2.0
 MAX_STRETCHES = 6
 # Length of the pieces that locate a step, and the largest number of halvings.
 PIECE_S = 0.5
@@ -65,11 +70,12 @@ def estimate_microphones(
 
     The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
     where neighbouring residuals are correlated) and the bound of Knapp and Carter,
-    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and 70 % of the delay
-    of a second-order low-pass filter at the lower sampling rate (microphones differ). The offset
-    contains the travel time of the sound: 2.9 ms for every metre that the target is farther from
-    the origin of the sound than the source microphone is. Encoder delay that the container does not
-    state is part of the file and so of the offset.
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us, 70 % of the delay
+    of a second-order low-pass filter at the lower sampling rate (microphones differ), and the delay
+    of the filter that the ratio of their levels shows. The offset contains the travel
+    time of the sound: 2.9 ms for every metre that the target is farther from the origin of the
+    sound than the source microphone is. Encoder delay that the container does not state is part of
+    the file and so of the offset.
 
     Sampling rates and epochs may be any. If no common sound is found within `max_offset_s`, either
     sign, all offsets at which the sounds overlap are tried, up to six minutes. Without enough
@@ -84,18 +90,17 @@ def estimate_microphones(
     if isinstance(coarse, Refusal):
         wide = None if coarse.figures.get("is_ambiguous") else search_widely(pair)
         if wide is not None and isinstance(found := measure_blocks(*wide), Blocks):
-            return _answer(*wide, *_with_outliers(wide[0], found))
+            return _answer(*wide, found)
         return refuse(coarse.why, coarse.figures, evidence=coarse.agreement)
     blocks = measure_blocks(pair, coarse)
     if isinstance(blocks, Refusal):
         figures = coarse.figures | blocks.figures
         return refuse(blocks.why, figures, evidence=coarse.agreement)
-    return _answer(pair, coarse, *_with_outliers(pair, blocks))
+    return _answer(pair, coarse, blocks)
 
 
-def _answer(
-    pair: SoundPair, coarse: CoarseOffset, blocks: Blocks, unclear_s: float
-) -> PairMeasurement:
+def _answer(pair: SoundPair, coarse: CoarseOffset, first: Blocks) -> PairMeasurement:
+    blocks, unclear_s, elsewhere_s = _with_outliers(pair, first)
     x = blocks.times_s - pair.middle_s
     with_drift = float(np.ptp(x)) >= MIN_DRIFT_SPAN_S and x.size >= 6
     bound = float(np.median(blocks.bound_s))
@@ -103,7 +108,7 @@ def _answer(
     random = line.level_std_s
     # Sound paths that come and go do not average out.
     lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
-    systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
+    systematic = float(np.linalg.norm([_filter_std_s(pair, blocks), line.unsteady_s, lobes]))
     # A jump that is not reported as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
     drift_std = float(np.hypot(line.slope_std, bend)) * 1e6
@@ -117,6 +122,7 @@ def _answer(
         "random_std_s": random,
         "unsteady_s": line.unsteady_s,
         "unclear_s": unclear_s,
+        "elsewhere_s": elsewhere_s,
     }
     offset_s, step = _step(pair, blocks, line)
     return PairMeasurement(
@@ -130,20 +136,22 @@ def _answer(
         drift_ppm=line.slope * 1e6 if with_drift else None,
         drift_std_ppm=max(drift_std, 0.01) if with_drift else None,
         **step,
-        accepted=(why := _why_not(pair, blocks, line, unclear_s)) is None,
+        accepted=(why := _why_not(pair, blocks, line, unclear_s, elsewhere_s)) is None,
         why=why,
         diagnostics=figures,
         evidence=coarse.agreement,
     )
 
 
-def _filter_std_s(pair: SoundPair) -> float:
+def _filter_std_s(pair: SoundPair, blocks: Blocks) -> float:
     """Return the offset error due to filters that differ between microphones.
 
     Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
+    Filters within the band, such as a telephone's, show in the levels; their phase is unknown.
     """
     edge_hz = 0.45 * min(pair.a.rate_hz, pair.b.rate_hz)
-    return float(np.hypot(SYSTEMATIC_S, 1.0 / (2.0 * np.pi * edge_hz)))
+    parts = SYSTEMATIC_S, 1.0 / (2.0 * np.pi * edge_hz), blocks.filter_s
+    return float(np.linalg.norm(parts))
 
 
 def _step(pair: SoundPair, blocks: Blocks, line: BlockLine) -> tuple[float, dict[str, Any]]:
@@ -166,7 +174,9 @@ def _step(pair: SoundPair, blocks: Blocks, line: BlockLine) -> tuple[float, dict
     }
 
 
-def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float) -> str | None:
+def _why_not(
+    pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float, elsewhere_s: float
+) -> str | None:
     n = int(np.count_nonzero(line.is_near))
     span_s = float(np.ptp(blocks.tried_s))
     if blocks.side_lobe > MAX_SIDE_LOBE:
@@ -184,6 +194,11 @@ def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float)
             f"only {n} of {blocks.times_s.size} blocks lie on one line: the clock steps more than "
             "once, or several sources of sound move"
         )
+    if elsewhere_s > 0.0:
+        return (
+            f"for {elsewhere_s:.0f} s the sounds agree at an offset of their own, too briefly to "
+            "measure it: the clock steps near an end or more than once"
+        )
     if unclear_s > MAX_UNCLEAR * (unclear_s + blocks.times_s.size / blocks.tried_s.size * span_s):
         return (
             f"for {unclear_s:.0f} s the sounds agree at no single offset: the clock steps "
@@ -194,14 +209,16 @@ def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float)
     return None
 
 
-def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
+def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float, float]:
     """Return the blocks, and those of stretches that follow another offset.
 
     Where a microphone loses a buffer, everything after it leaves the previous track. Stretches with
-    sound in both but without a measured block are searched anew over all offsets.
+    sound in both but without a measured block are searched anew over all offsets. The seconds of
+    those that leave the track but cannot be measured follow, and of those, how many agree at one
+    offset that is no echo.
     """
     seen: set[float] = set()
-    unclear_s = 0.0
+    unclear_s = elsewhere_s = 0.0
     for _ in range(MAX_STRETCHES):
         stretch = next((run for run in _stretches(blocks) if run[0] not in seen), None)
         if stretch is None:
@@ -210,17 +227,19 @@ def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
         part = pair.part(*stretch)
         coarse = search_coarsely(part)
         best_s = coarse.figures.get("coarse_offset_s")
-        if best_s is None or _is_on_track(blocks, 0.5 * sum(stretch), best_s):
-            continue  # nothing in common there, or too faint for its own blocks
-        if isinstance(coarse, Refusal):
-            unclear_s += (stretch[1] - stretch[0]) * bool(coarse.figures.get("is_ambiguous"))
-            continue
-        own = measure_blocks(part, coarse)
+        if best_s is None:
+            continue  # nothing in common there
+        # A lost buffer may be shorter than the coarse search resolves.
+        own = coarse if isinstance(coarse, Refusal) else measure_blocks(part, coarse)
         if isinstance(own, Blocks):
             blocks = blocks.joined(own)
-        else:
+            continue
+        away_s = _from_track_s(blocks, 0.5 * sum(stretch), best_s)
+        is_clear = isinstance(coarse, CoarseOffset)
+        if away_s > TRACK_S and (is_clear or coarse.figures.get("is_ambiguous")):
             unclear_s += stretch[1] - stretch[0]
-    return blocks, unclear_s
+            elsewhere_s += (stretch[1] - stretch[0]) * (is_clear and away_s > OWN_ECHO_S)
+    return blocks, unclear_s, elsewhere_s
 
 
 def _locate_step(
@@ -250,14 +269,13 @@ def _stretches(blocks: Blocks) -> list[tuple[float, float]]:
     runs = [
         (float(tried[first]) - 0.5, float(tried[stop - 1]) + 0.5)
         for first, stop in zip(*runs_of(is_empty), strict=True)
-        if stop - first >= MIN_BLOCKS
     ]
-    runs = [run for run in runs if run[1] - run[0] >= MIN_STRETCH_S]
+    runs = [run for run in runs if run[1] - run[0] >= MIN_STRETCH_S - 1e-6]
     return sorted(runs, key=lambda run: run[0] - run[1])
 
 
-def _is_on_track(blocks: Blocks, at_s: float, offset_s: float) -> bool:
-    """Return whether an offset is that of the nearest block, within drift and blur."""
+def _from_track_s(blocks: Blocks, at_s: float, offset_s: float) -> float:
+    """Return how far an offset is from that of the nearest block, beyond what drift allows."""
     k = int(np.argmin(np.abs(blocks.times_s - at_s)))
-    reach = TRACK_S + TRACK_DRIFT * abs(float(blocks.times_s[k]) - at_s)
-    return abs(offset_s - float(blocks.offsets_s[k])) < reach
+    drift_s = TRACK_DRIFT * abs(float(blocks.times_s[k]) - at_s)
+    return abs(offset_s - float(blocks.offsets_s[k])) - drift_s

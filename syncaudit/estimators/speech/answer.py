@@ -43,10 +43,6 @@ WANDER_FOR_S = 5.0
 LOOSE_S = 0.06
 SETTLED = 0.85
 LOOSE_FOR_S = 30.0
-# Reverberation masks the boundaries of words, whose inner sounds do not count, more than those of
-# phones, and noise masks the decay by which a room is detected: variance of the remaining shift,
-# relative to that of phones in quiet.
-ROOM_WORDS, ROOM_NOISE = 3.0, 1.5
 
 
 def answer(
@@ -95,8 +91,7 @@ def answer(
     else:
         early_s = EARLY_S + NOISE_EARLY_S * noise
         floor_s = math.hypot(PHONE_FLOOR_S, NOISE_STD_S * noise)
-    hidden = (ROOM_WORDS if spoken.is_words else 1.0) * (1.0 + ROOM_NOISE * noise)
-    floor_s = math.hypot(floor_s, math.sqrt(hidden) * shift_std_s)
+    floor_s = math.hypot(floor_s, shift_std_s)
     course = fit.course
     # At the anchor the step already counts if it lies before it.
     on = np.array([1.0, 0.0, 1.0 if anchor[0] >= course.step_at_s else 0.0])

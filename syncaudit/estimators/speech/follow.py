@@ -31,6 +31,8 @@ SCATTERS_S = (0.005, 0.02, 0.06)
 STRAY = 0.05
 # Probability of taking one course for two.
 MAX_CHANCE = 1e-3
+# Probability beyond which a larger step is doubted, so that no line is trusted.
+MAX_DOUBT = 1e-2
 # Classes are learnt along the best course and that is searched again, until it stays.
 MAX_ROUNDS = 4
 
@@ -44,6 +46,7 @@ class Courses:
     stepped: Course
     gain: float  # by how many nats the step explains the sound better than the line does
     second: float  # by how many nats more another step, before or after, would explain it
+    lead: float  # by how many nats the step explains it better than any in the other direction
     usual: float  # gain that chance reaches at most once a tier
     overdispersion: float = 1.0  # number of labels that are off together
 
@@ -51,6 +54,19 @@ class Courses:
     def needed(self) -> float:
         """Gain that chance reaches with a probability of `MAX_CHANCE`."""
         return self.overdispersion * (self.usual - math.log(MAX_CHANCE))
+
+    @property
+    def doubtful(self) -> float:
+        """Gain that chance reaches with a probability of `MAX_DOUBT`."""
+        return self.overdispersion * (self.usual - math.log(MAX_DOUBT))
+
+    @property
+    def is_one_way(self) -> bool:
+        """Whether the direction of the step is certain.
+
+        A drift with a step back looks like a step elsewhere, if labels are few or loose.
+        """
+        return self.lead > -self.overdispersion * math.log(MAX_CHANCE)
 
     def doubt(self, at_s: float, overdispersion: float) -> tuple[float, float]:
         """Return how far the line may be off because of a step that is likely, but not certain.
@@ -130,6 +146,7 @@ def _search(
     column = np.arange(n_tilt, n_tilt + 2 * n + 1)
     height, level, line_tilt_s = -math.inf, n, 0.0
     split, split_tilt_s, rows = _Split(height=-math.inf, place=0, before=n, after=n), 0.0, evidence
+    highest = {False: -math.inf, True: -math.inf}  # by whether the step is upwards
     for scatter_s in SCATTERS_S:
         smeared = _smeared(evidence, scatter_s)
         for tilt_s in tilts_s.tolist():
@@ -139,6 +156,8 @@ def _search(
             if (top := float(total[-1].max())) > height:
                 height, level, line_tilt_s = top, int(np.argmax(total[-1])), tilt_s
             parted = _best_split(total)
+            is_up = parted.after > parted.before
+            highest[is_up] = max(highest[is_up], parted.height)
             if parted.height > split.height:
                 split, split_tilt_s, rows = parted, tilt_s, tilted
 
@@ -157,6 +176,7 @@ def _search(
         ),
         gain=split.height - height,
         second=max(_gain(side) for side in sides),
+        lead=split.height - highest[split.after <= split.before],
         usual=math.log(2 * column.size) if with_drift else math.inf,
     )
 

@@ -126,7 +126,8 @@ def _fitted(
         fit = fit_course(spoken, sound, courses.stepped, with_drift=with_drift)
         if fit is not None:
             courses = replace(courses, overdispersion=max(1.0, fit.overdispersion))
-            if courses.gain > courses.needed and _is_step(spoken, fit):
+            is_gained = courses.gain > courses.needed
+            if is_gained and courses.is_one_way and _is_step(spoken, fit):
                 return fit, courses
     return fit_course(spoken, sound, courses.line, with_drift=with_drift), courses
 
@@ -197,11 +198,11 @@ def _is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: flo
 def why_not_one_line(courses: Courses) -> str | None:
     """Return why a line does not describe a tier in which no step was confirmed, or None."""
     step_s, step_at_s = courses.stepped.step_s, courses.stepped.step_at_s
-    if courses.gain <= courses.needed or abs(step_s) <= GUARD_S:
+    if courses.gain <= courses.doubtful or abs(step_s) <= GUARD_S:
         return None
     return (
         f"the tier fits its audio {1e3 * step_s:+.0f} ms more from {step_at_s:.1f} s on, but that "
-        "is too near an end, or not the only jump, to be measured as a step"
+        "is too near an end, not the only jump, or looks like a drift: no step is measured"
     )
 
 

@@ -86,5 +86,8 @@ def room_weight(ratio: float, moved_s: float, noise: float) -> float:
 
 def room_shift(ratio: float, moved_s: float, noise: float) -> tuple[float, float]:
     """Return how late the room makes boundaries, and its standard error."""
-    shift_s = room_weight(ratio, moved_s, noise) * (moved_s + _MORE_S)
-    return shift_s, float(np.sqrt(_LEFT_S * max(shift_s, 0.0)))
+    weight, whole_s = room_weight(ratio, moved_s, noise), moved_s + _MORE_S
+    shift_s = weight * whole_s
+    # There is a room or there is none: the variance of the mixture, and what is left in a room.
+    variance = weight * (1.0 - weight) * whole_s**2 + _LEFT_S * max(shift_s, 0.0)
+    return shift_s, math.sqrt(variance)

@@ -11,7 +11,8 @@ import pytest
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import fit_course
 from syncaudit.estimators.speech.follow import Courses, follow
-from syncaudit.estimators.speech.measure import why_not_one_line
+from syncaudit.estimators.speech.measure import _fitted, why_not_one_line
+from syncaudit.estimators.speech.room import room_shift
 from syncaudit.estimators.speech.templates import _TEMPLATES, CLASSES
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats
@@ -101,18 +102,19 @@ def test_step_beyond_the_last_boundary_is_not_fitted(sound: BandEnergies) -> Non
 
 def test_unconfirmed_step_is_worded() -> None:
     stepped = replace(STILL, step_s=-0.2, step_at_s=22.0)
-    courses = Courses(line=STILL, stepped=stepped, gain=30.0, second=1.0, usual=5.1)
+    courses = Courses(line=STILL, stepped=stepped, gain=30.0, second=1.0, lead=30.0, usual=5.1)
     why = why_not_one_line(courses)
     assert why is not None
     assert "-200 ms more from 22.0 s on" in why
-    assert why_not_one_line(replace(courses, gain=11.0)) is None
+    assert why_not_one_line(replace(courses, gain=11.0)) is not None
+    assert why_not_one_line(replace(courses, gain=9.0)) is None
     # As far as chance lobes and words of recognisers reach.
     assert why_not_one_line(replace(courses, stepped=replace(stepped, step_s=0.07))) is None
 
 
 def test_chance_is_not_a_step() -> None:
     stepped = replace(STILL, step_s=-0.2, step_at_s=22.0)
-    courses = Courses(line=STILL, stepped=stepped, gain=11.0, second=1.0, usual=5.1)
+    courses = Courses(line=STILL, stepped=stepped, gain=11.0, second=1.0, lead=30.0, usual=5.1)
     assert courses.best == STILL
     assert replace(courses, gain=13.0).best == stepped
     assert replace(courses, gain=13.0, usual=math.inf).best == STILL
@@ -121,10 +123,44 @@ def test_chance_is_not_a_step() -> None:
 def test_step_that_may_be_there_widens_the_line() -> None:
     stepped = Course(anchor_s=10.0, offset_s=-0.03, step_s=0.06, step_at_s=9.0)
     line = Course(anchor_s=10.0, offset_s=0.0, drift=0.004)
-    courses = Courses(line=line, stepped=stepped, gain=5.0, second=1.0, usual=5.0)
+    courses = Courses(line=line, stepped=stepped, gain=5.0, second=1.0, lead=30.0, usual=5.0)
     assert courses.doubt(10.0, 1.0) == pytest.approx((0.03 / 2**0.5, 0.004 / 2**0.5))
     certain, unlikely = replace(courses, gain=99.0), replace(courses, gain=-99.0)
     assert certain.doubt(10.0, 1.0) == pytest.approx((0.03, 0.004))
     assert certain.doubt(10.0, 99.0) < courses.doubt(10.0, 1.0)
     assert unlikely.doubt(10.0, 1.0) == pytest.approx((0.0, 0.0), abs=1e-9)
     assert replace(courses, usual=math.inf).doubt(10.0, 1.0) == pytest.approx((0.0, 0.0))
+
+
+def test_step_whose_direction_is_uncertain_is_not_reported(sound: BandEnergies) -> None:
+    said = tier(np.where(np.arange(N_SOUNDS) >= 150, -0.2, 0.0))
+    courses = follow(said, sound, STILL, with_drift=True)
+    assert courses.is_one_way
+    fit, _ = _fitted(said, sound, courses, with_drift=True)
+    assert fit is not None
+    assert fit.course.step_s == pytest.approx(-0.2, abs=ROUGH_S)
+    either = replace(courses, lead=6.0)
+    assert not either.is_one_way
+    line, _ = _fitted(said, sound, either, with_drift=True)
+    assert line is not None
+    assert not line.course.has_step
+
+
+def test_direction_of_a_step_is_weighed_against_a_drift_with_a_step_back(
+    sound: BandEnergies,
+) -> None:
+    said = tier(np.where(np.arange(N_SOUNDS) >= 150, -0.2, 0.0))
+    found = follow(said, sound, STILL, with_drift=True)
+    assert 7.0 < found.lead < found.gain
+
+
+def test_room_that_may_be_there_widens_the_error() -> None:
+    moved_s = 0.004
+    shift_s, std_s = room_shift(0.8, moved_s, 0.0)
+    dry_s, dry_std_s = room_shift(1.2, moved_s, 0.0)
+    whole_s, _ = room_shift(0.1, moved_s, 0.0)
+    assert dry_s < shift_s < whole_s
+    # Neither no shift nor the whole one is out of reach.
+    assert shift_s < 3.0 * std_s
+    assert whole_s - shift_s < 3.0 * std_s
+    assert dry_std_s < std_s
