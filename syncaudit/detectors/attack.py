@@ -32,8 +32,8 @@ def attack_lateness(stream: AudioStream, picks: Floats, longest_s: float) -> tup
     """Return how much later than the onsets clicks are picked, and its error, in samples.
 
     A sound that swells, or that a dull one precedes (an armature moves before it strikes), is
-    picked where it rises most. All clicks together show more of the rise than each does: of the
-    median of their power in bins that widen with the distance from the picks. A dull sound shows in
+    picked where it rises most. The median of the power of all clicks, in bins that widen with the
+    distance from the picks, shows more of the rise than a single click does. A dull sound shows in
     the waveform, a sharp one, through rumble, in its differences.
 
     Parameters
