@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from syncaudit.detectors.rise import LEVEL, MISFIT_SHARE, POWERS, log_likelihood
+from syncaudit.dsp.robust import spread
 from syncaudit.model import AudioStream
 from syncaudit.model.arrays import Floats
 
@@ -14,18 +16,15 @@ LEAST_BIN = 2.0
 BIN_SHARE = 0.25
 # Least power above the noise, in its errors, that is dated.
 MIN_SIGMAS = 5.0
-# Share of the largest amplitude up to which the rise is fitted: a noise that swells, a tone with a
-# soft attack and a body that starts to ring rise with powers of time.
-LEVEL = 0.3
-POWERS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+# Lengths of the rise that are tried, from this many samples on; instants at which it is noticed.
 LEAST_LENGTH, N_LENGTHS, N_PHASES = 0.05, 50, 9
-# Deviations from such a rise: as a share of it, as a share of the largest amplitude (lossy codecs
-# let quantisation noise precede a click by 12 ms and more, at -30 dB), and Student's t.
-SHAPE_SHARE, SHAPE_FLOOR, FREEDOM = 0.3, 0.03, 3.0
+# Least deviation from a rise, as a share of the largest amplitude: lossy codecs let quantisation
+# noise precede a click by 12 ms and more, at -30 dB.
+SHAPE_FLOOR = 0.03
 # More clicks do not determine the rise any better.
 MAX_CLICKS = 256
-# Error of the onset in samples, and as a share of the rise: fits of powers to other rises.
-MISFIT, MISFIT_SHARE = 0.5, 0.15
+# Least error of an onset, in samples.
+MISFIT = 0.5
 
 
 def attack_lateness(stream: AudioStream, picks: Floats, longest_s: float) -> tuple[float, float]:
@@ -89,8 +88,8 @@ def _date_rise(totals: Floats, edges: Floats, longest: float) -> tuple[float, fl
     share, noise = np.median(power, axis=0), power[:, is_noise]
     usual = float(np.median(share[is_noise]))
     # The power in n samples of white noise scatters by sqrt(2 / n) of its mean, rumble by more.
-    apart = np.abs(noise - np.median(noise, axis=0)) * np.sqrt(size[is_noise])
-    scatter = max(1.4826 * float(np.median(apart)), 2.0**0.5 * usual)
+    apart = (noise - np.median(noise, axis=0)) * np.sqrt(size[is_noise])
+    scatter = max(spread(apart.ravel(), 0.0), 2.0**0.5 * usual)
     std = scatter * np.sqrt(0.5 * np.pi / (size * len(power)))  # of the median of the clicks
     excess = share - usual
     is_clear = ~is_noise & (excess > MIN_SIGMAS * std)
@@ -105,9 +104,7 @@ def _date_rise(totals: Floats, edges: Floats, longest: float) -> tuple[float, fl
     grid = np.meshgrid(POWERS, lengths, noticed, indexing="ij")
     p, length, noticed = (own.ravel()[:, None] for own in grid)
     rise = LEVEL * np.maximum(1.0 + (since - noticed) / length, 0.0) ** p
-    variance = error**2 + (SHAPE_SHARE * rise) ** 2 + SHAPE_FLOOR**2
-    misfit = np.log1p((before - rise) ** 2 / (FREEDOM * variance))
-    score = -0.5 * (np.log(variance) + (FREEDOM + 1.0) * misfit).sum(axis=1)
+    score = log_likelihood(before, rise, error, SHAPE_FLOOR)
     weights = np.exp(score - score.max())
     weights /= weights.sum()
     onset = (noticed - length)[:, 0]

@@ -6,28 +6,22 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, median_filter
 
 from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.rise import LEVEL, MISFIT_SHARE, POWERS, log_likelihood
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
 from syncaudit.model.arrays import Floats
 
-# Share of its largest swing at which a knock is noticed, and how many earlier samples are used:
+# A knock is noticed at the share `LEVEL` of its largest swing; this many earlier samples are used:
 # filters of a tenth of the sampling rate take about eight to rise that far.
-LEVEL = 0.3
 N_BEFORE = 16
-# A jump through a filter of order m, or a ringing that starts from rest, rises with the power m
-# (or m + 1) of time; towards 30 % an exponential flattens below the first power.
-POWERS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 # Samples from onset to level; half-normal prior because nearly all sensors filter at an eighth of
 # the sampling rate or above.
 LENGTHS = np.concatenate([[0.0], np.geomspace(0.05, 12.0, 44)])
 USUAL_LENGTH = 2.0
 # Position between two samples at which the level was reached.
 PHASES = (np.arange(24) + 0.5) / 24
-# The largest swing is sampled too, and knocks vary: the rise of a knock differs from the shared one
-# by this share of itself, and occasionally by more (Student's t).
-SHAPE_SHARE, SHAPE_FLOOR, FREEDOM = 0.3, 0.003, 3.0
-# Misfit of power laws to the rises of real filters, in samples and relative to the length: common
-# to all knocks.
-MISFIT, MISFIT_SHARE = 0.05, 0.15
+# Least deviation from a rise, as a share of the largest swing, and least error of an onset that all
+# knocks have in common, in samples.
+SHAPE_FLOOR, MISFIT = 0.003, 0.05
 # More knocks do not determine the rise any better.
 MAX_KNOCKS = 64
 MIN_WEIGHT = 1e-3
@@ -154,9 +148,7 @@ def _fit(
     """Return the log likelihood of a rise, and mean and variance of every knock's phase."""
     since = np.maximum(length + PHASES[:, None] - np.arange(1, before.shape[1] + 1), 0.0)
     rise = LEVEL * (since / length) ** power if length else np.zeros_like(since)
-    variance = noise[:, None, None] ** 2 + (SHAPE_SHARE * rise) ** 2 + SHAPE_FLOOR**2
-    misfit = np.log1p((before[:, None, :] - rise) ** 2 / (FREEDOM * variance))
-    score = -0.5 * (np.log(variance) + (FREEDOM + 1.0) * misfit).sum(axis=2)
+    score = log_likelihood(before[:, None, :], rise, noise[:, None, None], SHAPE_FLOOR)
     best = score.max(axis=1, keepdims=True)
     likelihood = np.exp(score - best)
     mean = likelihood.mean(axis=1)
