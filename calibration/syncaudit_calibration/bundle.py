@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from syncaudit.errors import UsageError, nearest_name
@@ -72,11 +72,7 @@ def calibrate_events(
     names = [item.source for item in evidence]
     if len(set(names)) < len(names):
         raise UsageError("one source has more than one evidence", hint="Give one per source.")
-    if reference is not None and reference not in names:
-        raise UsageError(
-            f"the reference '{reference}' is not one of the sources",
-            hint=nearest_name(reference, names),
-        )
+    check_reference(reference, names)
     recorded, evidence = evidence, without_ends(evidence)
     warnings = [
         f"{item.source} logs both edges of pulses of constant length: their onsets were used"
@@ -116,6 +112,15 @@ def calibrate_events(
             raise _impossible(refused)
     narrow = [light.narrowed(item) for item in left]
     return calibration_of(narrow, solved, refused, set(read), warnings)
+
+
+def check_reference(reference: str | None, names: Collection[str]) -> None:
+    """Raise UsageError if the reference is not one of the sources."""
+    if reference is not None and reference not in names:
+        raise UsageError(
+            f"the reference '{reference}' is not one of the sources",
+            hint=nearest_name(reference, names),
+        )
 
 
 def _line_delays_s(

@@ -18,7 +18,7 @@ from syncaudit.model.scan import Scan
 from syncaudit.pipeline import find_events, find_flashes, find_flashes_by_scan, read_clip
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Limits, judge_images
-from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
+from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events, check_reference
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
 
@@ -74,6 +74,7 @@ def calibrate_recording(
     clip: Clip, *, reference: str | None = None, max_offset_s: float = 30.0
 ) -> CalibratedRecording:
     """Calibrate as `calibrate` does, and also return intermediate results."""
+    check_reference(reference, clip.sources)
     stages = Stages()
     with stages.timed("read"):
         read = read_clip(clip)
@@ -86,8 +87,8 @@ def calibrate_recording(
     undecided = {name: word_undecided_scan(name, scan) for name, scan in scans.undecided.items()}
     if reference in undecided:
         raise CalibrationError(undecided[reference], hint=STATE_SCAN, refused=undecided)
-    if len(evidence) < 2:
-        raise _too_little(clip, evidence, findings, undecided)
+    if len(evidence) < 2 or reference not in {None, *evidence}:
+        raise _too_little(clip, reference, evidence, findings, undecided)
     broken = {finding.source: finding.message for finding in findings if finding.source}
     unused = {
         name: f"no flash was found in {name}: light its view well above its noise, and hold it "
@@ -203,12 +204,16 @@ def _reference(
 
 def _too_little(
     clip: Clip,
+    reference: str | None,
     evidence: Mapping[str, EventEvidence],
     findings: tuple[Finding, ...],
     undecided: Mapping[str, str],
 ) -> CalibrationError:
     blind = [name for name in clip.sources if name not in evidence and name not in undecided]
-    seen = f"only {next(iter(evidence))} did" if evidence else "none did"
+    if len(evidence) > 1:
+        seen = f"the reference, {reference}, did not"
+    else:
+        seen = f"only {next(iter(evidence))} did" if evidence else "none did"
     broken = "; ".join(finding.message for finding in findings[:3])
     why = f"at least two sources must detect flashes, but {seen}" + (
         f" ({broken})" if broken else ""

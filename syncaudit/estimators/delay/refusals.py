@@ -57,9 +57,14 @@ def why_ambiguous(
     gap = (best - runner_up) / correlation_factor
     share = -np.expm1(-2.0 * max(0.0, runner_up) / n_values)
     needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share**2 * np.sqrt(0.5 * n_values)
-    if gap >= needed and share <= MAX_SECOND_SHARE:
+    if gap < needed:
+        why = f"score {gap:.1f}; at least {needed:.0f} is needed"
+    elif share > MAX_SECOND_SHARE:
+        most = f"{100.0 * MAX_SECOND_SHARE:g} %"
+        why = f"it explains more than {most} of the motion, which is nearly periodic"
+    else:
         return None
-    return f"another delay fits almost as well (score {gap:.1f}; at least {needed:.0f} is needed)"
+    return f"another delay fits almost as well ({why})"
 
 
 def why_too_weak(fit: DelayFit) -> str | None:
