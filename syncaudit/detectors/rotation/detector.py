@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.fit import fit_rotations
+from syncaudit.detectors.rotation.fixed_parts import FixedParts
 from syncaudit.detectors.rotation.heading import Heading, travel_turns
 from syncaudit.detectors.rotation.lens import Lens, find_radial_term
 from syncaudit.detectors.rotation.point_tracks import (
@@ -126,6 +127,7 @@ class RotationDetector:
     _n_enough: int = 0
     _tracks: PointTracks | None = None
     _heading: Heading = field(default_factory=Heading)
+    _fixed: FixedParts = field(default_factory=FixedParts)
     _waiting: list[FramePair] = field(default_factory=list)
     _fitted: list[_Fitted] = field(default_factory=list)
 
@@ -171,6 +173,7 @@ class RotationDetector:
         )
         if self._waiting and self._waiting[0].shape != pair.shape:
             self._fit()
+        self._fixed.add(tracks.before, tracks.after, pair.shape)
         self._waiting.append(pair)
         if len(self._waiting) == self._n_enough:
             self._fit(is_last=False)
@@ -189,7 +192,7 @@ class RotationDetector:
         term = None
         if lively[len(lively) // 2].turn_px >= LENS_TURN_PX:
             lively.sort(key=lambda pair: pair.index)
-            stack = PairStack.of(lively, self._focal_px(lively[0]), self.stream.scan)
+            stack = PairStack.of(lively, self._focal_px(lively[0]), self.stream.scan, self._fixed)
             before, after, is_point, _ = stack.seen_through(None)
             term = find_radial_term(before, after, is_point, focal_px=stack.focal_px)
         is_found = term is not None and term.is_known
@@ -203,7 +206,7 @@ class RotationDetector:
 
     def _fit_stack(self, pairs: list[FramePair]) -> None:
         """Fit the rotations of some pairs."""
-        stack = PairStack.of(pairs, self._focal_px(pairs[0]), self.stream.scan)
+        stack = PairStack.of(pairs, self._focal_px(pairs[0]), self.stream.scan, self._fixed)
         before, after, is_point, scale = stack.seen_through(self._lens)
         fits = fit_rotations(
             before,

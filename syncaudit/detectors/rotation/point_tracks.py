@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation.fixed_parts import FixedParts
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.scan import Scan, direction_of
@@ -177,8 +178,17 @@ class PairStack:
     focal_px: float  # focal length in pixels of the tracked image
 
     @classmethod
-    def of(cls, pairs: Sequence[FramePair], full_focal_px: float, scan: Scan | None) -> PairStack:
-        """Stack pairs of frames of one size, given the full image's focal length and scan."""
+    def of(
+        cls,
+        pairs: Sequence[FramePair],
+        full_focal_px: float,
+        scan: Scan | None,
+        fixed: FixedParts,
+    ) -> PairStack:
+        """Stack pairs of frames of one size, without points fixed to the camera.
+
+        `full_focal_px` and `scan` are those of the full image.
+        """
         (height, width), full_shape = pairs[0].shape, pairs[0].full_shape
         n_most = max(len(pair.tracks.before) for pair in pairs)
         places = np.zeros((2, len(pairs), n_most, 2))
@@ -186,7 +196,7 @@ class PairStack:
         for k, pair in enumerate(pairs):
             n = len(pair.tracks.before)
             places[0, k, :n], places[1, k, :n] = pair.tracks.before, pair.tracks.after
-            is_point[k, :n] = True
+            is_point[k, :n] = ~fixed.hides(pair.tracks.before)
         centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
         places -= centre
         direction = np.array(direction_of(scan), dtype=np.float64)
