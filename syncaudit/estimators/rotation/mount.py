@@ -140,7 +140,8 @@ def _dilution(fit: DelayFit) -> Floats:
     """
     n = fit.linear.mixing.shape[1]
     weights = fit.weights * fit.linear.noise**2 * fit.model.rows.width_s[:, None]
-    return fit.linear.solver[:, :n, :n] * (weights.sum(axis=0)[:, None, None] * _noise2(fit))
+    added: Floats = weights.sum(axis=0)[:, None, None] * _noise2(fit)
+    return fit.linear.solver[:, :n, :n] * added
 
 
 def _noise2(fit: DelayFit) -> Floats:
