@@ -252,9 +252,11 @@ def measure_cameras(
 ) -> list[PairMeasurement]:
     """Measure cameras against gyroscopes, or else against one another and a CAN yaw rate.
 
-    Cameras that no gyroscope explains, or all where there is none, are measured against the camera
-    that moves most and against a CAN yaw rate. They form a star rather than all pairs, because
-    pairs that share a camera share its noise and would seem to agree.
+    Cameras that no gyroscope explains, or all where there is none, are measured against the one of
+    them that moves most, and that one against a CAN yaw rate. They form a star rather than all
+    pairs, because pairs that share a camera share its noise and would seem to agree. A camera that
+    a gyroscope explains is no witness for them: the gyroscope would have explained them as well,
+    unless they are stabilised or not fixed to it.
     """
     measured: list[PairMeasurement] = []
     alone = dict(evidence.rotations)
@@ -275,22 +277,20 @@ def measure_cameras(
     # Where a robot's state explains some cameras, they are not fixed to one rigid body.
     if not alone or any(pair.accepted and pair.source in evidence.image_motions for pair in known):
         return measured
-    if not evidence.rotations.keys() - evidence.sampled:
+    if not alone.keys() - evidence.sampled:
         return measured  # frames selected by a gyroscope's motion are no evidence between cameras
     hub, pairs = _star(evidence, alone, max_offset_s)
-    measured += pairs
-    if hub in alone:
-        measured += [
-            measure_yaw_camera(
-                motion[Quantity.YAW_RATE],
-                evidence.rotations[hub],
-                max_offset_s=max_offset_s,
-                is_one_clock=evidence.share_a_clock(bus, hub),
-            )
-            for bus, motion in evidence.motion.items()
-            if Quantity.YAW_RATE in motion
-        ]
-    return measured
+    yaws = [
+        measure_yaw_camera(
+            motion[Quantity.YAW_RATE],
+            alone[hub],
+            max_offset_s=max_offset_s,
+            is_one_clock=evidence.share_a_clock(bus, hub),
+        )
+        for bus, motion in evidence.motion.items()
+        if Quantity.YAW_RATE in motion
+    ]
+    return [*measured, *pairs, *yaws]
 
 
 ROTATION = Estimator(name="rotation", methods=("rotation", "yaw_rotation"), measure=measure_cameras)
@@ -303,13 +303,14 @@ def _star(
 
     A camera may look lively only because a nearby wall passes by.
     """
-    lively = [name for name in rank_by_motion(evidence) if name not in evidence.sampled]
+    ranked = [name for name in rank_by_motion(evidence) if name in alone]
+    lively = [name for name in ranked if name not in evidence.sampled]
     best, most, found = lively[0], -1, list[PairMeasurement]()
     for hub in lively[:MAX_HUBS]:
         pairs = [
             measure_camera_camera(
                 rotation,
-                evidence.rotations[hub],
+                alone[hub],
                 max_offset_s=max_offset_s,
                 is_one_clock=evidence.share_a_clock(name, hub),
             )

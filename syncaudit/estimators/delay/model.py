@@ -245,29 +245,21 @@ class Linearised:
         return matrix - self.design @ linear.T
 
 
-def sample_variance(driver: RunningIntegral) -> Floats:
-    """Return the variance of the noise of each channel's samples, shape (k,).
-
-    It is estimated from third differences: motion up to a fifth of the sample rate leaves little in
-    them; where vibration leaves more, the noise is overestimated.
-    """
-    return np.asarray(mad_std_of_columns(np.diff(driver.integral.c[-2], 3, axis=0)) ** 2 / 20.0)
-
-
 def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
     """Return the averaging time of rates to either side, and the noise left, shape (n,) each.
 
-    The variance of a mean over m samples is 1 / m of theirs, and a change of rate is the difference
-    of two means. Vibration between two samples of the source is seen by the driver alone, so the
-    mean covers at least the source's sample period.
+    Noise is estimated from third differences of samples: motion up to a fifth of their rate leaves
+    little in them (where it leaves more, the mean is longer than necessary). The variance of a mean
+    over m samples is 1 / m of theirs, and a change of rate is the difference of two means.
+    Vibration between two samples of the source is seen by the driver alone, so the mean covers at
+    least the source's sample period.
     """
-    is_followed, period_s = _is_followed(driver), driver.period_s
-    rate = driver.integral.c[-2][:, is_followed]
+    rate, period_s = driver.integral.c[-2][:, _is_followed(driver)], driver.period_s
     most_s = RATE_SHARE * rows.width_s
     apart = max(1, round(median(rows.width_s) / period_s))
     if rate.shape[0] <= apart + 3:
         return most_s, np.zeros_like(most_s)
-    noise2 = float(sample_variance(driver)[is_followed].sum())
+    noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
     change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
     n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
     least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))

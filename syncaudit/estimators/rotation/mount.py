@@ -5,9 +5,7 @@ fit is ``diag(g, g, 1) R``, with R a rotation and g the focal length over the tr
 about the optical axis depend neither on the focal length nor on radial distortion. A gimbal or a
 stabilised image removes part of the motion, a different part for each axis, and for slow and fast
 motion. A cause that merely scales all motion, such as a wrong focal length or a lens, is not a
-reason to doubt the delay. Nor is a gyroscope's noise: where it hides the motion about an axis, the
-camera shows less of what the gyroscope reports (Fuller, "Measurement error models", 1987, section
-1.1).
+reason to doubt the delay.
 
 For two gyroscopes the matrix is a rotation (left-handed axes occur too) times a unit. Where noise
 hides the motion about an axis, the entries for that axis are arbitrary; so the sums of squares are
@@ -23,7 +21,6 @@ from scipy.spatial.transform import Rotation
 
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay.fit import DelayFit
-from syncaudit.estimators.delay.model import sample_variance
 from syncaudit.estimators.delay.refusals import BAND_ROWS, slow_motion
 from syncaudit.model.arrays import Floats
 
@@ -38,11 +35,9 @@ MODEL_STD = (0.15, 0.15, 0.05)
 MAX_CHI2 = 16.8
 MAX_STEPS = 30
 # Allowed difference in gain of slow and fast motion, one sigma (logarithm): rigid mounts, through
-# any lens, give up to 0.014, and smoothing motion below 1.5 Hz over 0.1 s gives 0.08. What the fit
-# leaves unexplained may have taken as large a share off either.
+# any lens, give up to 0.014, and smoothing motion below 1.5 Hz over 0.1 s gives 0.08. A gyroscope's
+# noise reduces the gain of fast motion by at most twice the unexplained share that it adds.
 BAND_STD = 0.015
-# Noise counts for no more than this part of the power.
-MAX_DILUTION = 0.9
 # Two gyroscopes share at least this much of what they measure: the noise of both stays below the
 # motion. Of 150 unrelated pairs that no other test, or only the chance test, refuses, one in twenty
 # reaches 0.5 at its best delay; on one body 95 % of pairs reach 0.93.
@@ -56,8 +51,7 @@ def why_not_fixed(fit: DelayFit) -> str | None:
 
     `fit`: of a camera's three angles against a gyroscope's three rates.
     """
-    mixing, dilution = fit.linear.mixing, _dilution(fit)
-    weight = _weights(fit, dilution)
+    mixing, weight = fit.linear.mixing, _weights(fit)
     scale, turned = _nearest_mount(mixing, weight)
     apart = (mixing - turned).ravel()
     mount_chi2 = float(apart @ weight @ apart)
@@ -108,49 +102,23 @@ def why_not_turned(fit: DelayFit) -> str | None:
 
 
 def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
-    """Return the gains of slow and fast motion over that of both, and the error of the ratio.
-
-    The error includes what noise takes off either (`_dilution`); averages over n rows keep one part
-    in n of the power of noise.
-    """
+    """Return the gains of slow and fast motion over that of both, and the error of the ratio."""
     fitted = fit.linear.fitted
-    noise2 = np.sum(fit.linear.mixing**2 * _noise2(fit), axis=1) * fit.model.rows.width_s[:, None]
-    noise = float(np.sum(fit.weights * noise2))
-    shares = (1.0 / BAND_ROWS, 1.0 - 1.0 / BAND_ROWS)
     # The blur that the fit allows for is the effect of a filter, so it is kept in.
     both = np.stack([fitted, fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)])
     slow = slow_motion(both, fit.weights)
     gains, variance = [], 0.0
-    for (driven, seen), share in zip((slow, both - slow), shares, strict=True):
+    for driven, seen in (slow, both - slow):
         power = float(np.sum(fit.weights * driven**2)) + 1e-30
         gain = float(np.sum(fit.weights * driven * seen)) / power
         scores = np.sum(fit.weights * driven * (seen - gain * driven), axis=1)[:, None]
         n_lags = BAND_ROWS + int(1.5 * fit.n_rows ** (1.0 / 3.0))
         variance += float(hac_covariance(scores, n_lags=n_lags)[0, 0]) / (gain * power) ** 2
-        variance += math.log(1.0 - min(share * noise / power, MAX_DILUTION)) ** 2
         gains.append(gain)
     return gains[0], gains[1], math.sqrt(variance)
 
 
-def _dilution(fit: DelayFit) -> Floats:
-    """Return how much noise of the gyroscope takes off each row of the matrix, shape (3, 3, 3).
-
-    With P the weighted sum of squares of its increments and N what noise adds to it, a row r is
-    found as ``(1 - P^-1 N) r``.
-    """
-    n = fit.linear.mixing.shape[1]
-    weights = fit.weights * fit.linear.noise**2 * fit.model.rows.width_s[:, None]
-    added: Floats = weights.sum(axis=0)[:, None, None] * _noise2(fit)
-    return fit.linear.solver[:, :n, :n] * added
-
-
-def _noise2(fit: DelayFit) -> Floats:
-    """Return the density of the gyroscope's noise by axis, in rad^2/s: an upper limit."""
-    driver = fit.model.driver
-    return sample_variance(driver) * driver.period_s
-
-
-def _weights(fit: DelayFit, dilution: Floats) -> Floats:
+def _weights(fit: DelayFit) -> Floats:
     """Return the information on the entries of the mixing matrix, row by row, shape (9, 9)."""
     n = fit.linear.mixing.shape[1]
     noise2 = fit.linear.noise**2 * fit.correlation_factor
@@ -158,9 +126,7 @@ def _weights(fit: DelayFit, dilution: Floats) -> Floats:
     for row, solver in enumerate(fit.linear.solver):
         part = slice(n * row, n * row + n)
         weight[part, part] = np.linalg.inv(
-            noise2[row] * solver[:n, :n]
-            + MODEL_STD[row] ** 2 * np.eye(n)
-            + dilution[row] @ dilution[row].T
+            noise2[row] * solver[:n, :n] + MODEL_STD[row] ** 2 * np.eye(n)
         )
     return weight
 
