@@ -59,10 +59,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT / "any_flash.json")
     options = parser.parse_args()
     cv2.setNumThreads(1)
-    worlds = {str(seed): draw_world(seed) for seed in _numbers(options.seeds)}
+    worlds = {str(seed): draw_world(seed) for seed in numbers(options.seeds)}
     for kind in options.kinds.split(","):
         make = ISSUE_WORLDS[kind]
-        worlds |= {f"{kind}-{seed}": make(seed) for seed in _numbers(options.issue)}
+        worlds |= {f"{kind}-{seed}": make(seed) for seed in numbers(options.issue)}
     if options.scan != "down":
         worlds = {
             f"{name}-{options.scan}": _turned(world, options.scan) for name, world in worlds.items()
@@ -119,7 +119,8 @@ def _stating(world: World) -> World:
     return replace(world, cameras=tuple(cameras))
 
 
-def _numbers(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
+    """Return the numbers of a list such as ``0-29,33``."""
     numbers: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

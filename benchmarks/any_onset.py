@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from any_flash import numbers
 from base_clips import OUT
 from numpy.typing import NDArray
 from scipy.signal import butter, fftconvolve, lfilter, sosfilt
@@ -101,9 +102,8 @@ def main() -> int:
     parser.add_argument("--by", default="calibrate,audit", help="commands that measure")
     parser.add_argument("--out", type=Path, default=OUT / "any_onset.json")
     options = parser.parse_args()
-    first, _, last = options.seeds.partition("-")
     rows: list[Row] = []
-    for seed in range(int(first), int(last or first) + 1):
+    for seed in numbers(options.seeds):
         world = draw_world(seed)
         folder = OUT / "onset_world" / str(seed)
         render_world(world, folder)

@@ -1,0 +1,119 @@
+"""Clocks of cameras and an IMU by their motion, by a renderer other than the simulator's.
+
+Recordings are drawn at random (`motion_world`). Some gyroscopes belong to another body, and some
+images are stabilised: both must be refused. The table lists by kind of motion how many clocks an
+audit measured, and their errors.
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401  # before numpy
+
+# isort: split
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from any_flash import numbers
+from base_clips import OUT
+from motion_world import (
+    EPOCH_NS,
+    Camera,
+    MotionWorld,
+    Row,
+    draw_world,
+    own_s,
+    render_world,
+)
+from tables import print_table, write_json
+
+from syncaudit import audit, load_manifest
+
+
+def main() -> int:
+    """Run the benchmark and always return 0: it does not gate anything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="0-59", help="recordings drawn, like 0-59 or 3,7")
+    parser.add_argument("--out", type=Path, default=OUT / "any_motion.json")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for seed in numbers(options.seeds):
+        world, folder = draw_world(seed), OUT / "motion_world" / str(seed)
+        if not (folder / "manifest.jsonl").is_file():
+            render_world(world, folder)
+        for row in _measured(world, folder):
+            rows.append(row)
+            print(" ", _worded(row), file=sys.stderr, flush=True)
+    _print(rows)
+    write_json(options.out, {"rows": rows})
+    return 0
+
+
+def _measured(world: MotionWorld, folder: Path) -> list[Row]:
+    """Return a row per camera: what the audit measured, and the truth."""
+    (clip,) = load_manifest(folder / "manifest.jsonl")
+    verdict: Row = audit(clip).to_json()
+    rows = []
+    for camera in world.cameras:
+        own = verdict["sources"][camera.name]
+        pairs = [pair for pair in verdict["pairs"] if pair["source"] == camera.name]
+        error_s = None
+        if own["offset_s"] is not None:
+            error_s = own["offset_s"] - _true_offset_s(world, camera, verdict["at_ns"])
+        group = "other body" if world.is_stranger else world.kind
+        rows.append(
+            {
+                "seed": world.seed,
+                "camera": camera.name,
+                "group": "stabilised" if camera.stabilised_s else group,
+                "overlays": camera.overlays,
+                "error_s": error_s,
+                "std_s": own["offset_std_s"],
+                "verdict": own["verdict"],
+                "why": next((pair["why"] for pair in pairs), None),
+            }
+        )
+    return rows
+
+
+def _true_offset_s(world: MotionWorld, camera: Camera, at_ns: int) -> float:
+    """Return the correction of a camera's clock at a time of the IMU's."""
+    middle_s = 0.5 * world.duration_s
+    true_s = np.array((at_ns - EPOCH_NS) * 1e-9 + world.imu_offset_s)
+    imu_s = own_s(true_s, world.imu_offset_s, world.imu_drift_ppm, middle_s)
+    return float(imu_s - own_s(true_s, camera.offset_s, camera.drift_ppm, middle_s))
+
+
+def _worded(row: Row) -> str:
+    name = f"{row['seed']} {row['camera']}, {row['group']}, {'+'.join(row['overlays'])}: "
+    if row["error_s"] is None:
+        return f"{name}{row['why']}"
+    return f"{name}{1e3 * row['error_s']:.2f} ± {1e3 * row['std_s']:.2f} ms, {row['verdict']}"
+
+
+def _print(rows: list[Row]) -> None:
+    table = []
+    for group in dict.fromkeys(sorted(row["group"] for row in rows)):
+        own = [row for row in rows if row["group"] == group]
+        done = [row for row in own if row["error_s"] is not None]
+        figures = ["-"] * 4
+        if done:
+            error, std = (np.array([row[name] for row in done]) for name in ("error_s", "std_s"))
+            z = np.abs(error / std)
+            figures = [
+                f"{1e3 * np.sqrt(np.mean(error**2)):.2f}",
+                f"{1e3 * np.sqrt(np.mean(std**2)):.2f}",
+                f"{100 * np.mean(z < 1.96):.0f} %",
+                f"{z.max():.1f}",
+            ]
+        table.append((group, f"{len(done)}/{len(own)}", *figures))
+    print_table(
+        "cameras by the motion of their body",
+        ("motion", "measured", "rmse ms", "claimed ms", "|z|<1.96", "largest"),
+        table,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
