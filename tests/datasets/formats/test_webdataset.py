@@ -88,6 +88,20 @@ def test_a_shard_that_is_cut_off_is_read_up_to_the_cut(tmp_path):
         read_source("imu", clips[4].sources["imu"], clips[4].base_uri)
 
 
+@pytest.mark.parametrize("n_bytes", [512 * 7 + 60, 300, 0])
+def test_a_cut_shard_loses_its_own_samples_only(tmp_path, n_bytes):
+    for name in ("a", "b"):
+        shard(tmp_path / f"data/{name}.tar", {f"{n}.imu.csv": imu(n) for n in range(5)})
+    cut = tmp_path / "data/a.tar"
+    cut.write_bytes(cut.read_bytes()[:n_bytes])
+    clips, _ = imported(tmp_path / "data", tmp_path)
+    whole = ["a/0", "a/1", "a/2"] if n_bytes > 512 else []
+    assert [clip.clip_id for clip in clips] == [*whole, "a", *(f"b/{n}" for n in range(5))]
+    (finding,) = clips[len(whole)].sources["episode"].findings
+    assert finding.startswith("corrupt: a.tar ")
+    assert "Copy" in finding
+
+
 def test_members_of_a_large_shard_are_found_by_an_index(tmp_path):
     path = shard(tmp_path / "a.tar", {f"{n:05d}.imu.csv": imu(n) for n in range(3000)})
     clips, _ = imported(path, tmp_path)
