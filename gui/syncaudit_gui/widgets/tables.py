@@ -76,7 +76,8 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
     def sizeHint(
         self, option: QtWidgets.QStyleOptionViewItem, index: QtCore.QModelIndex
     ) -> QtCore.QSize:
-        width = option.fontMetrics.horizontalAdvance(_cell(index).text)
+        # The advance is rounded, but text that is a fraction of a pixel too long is elided.
+        width = option.fontMetrics.horizontalAdvance(_cell(index).text) + 1
         return QtCore.QSize(width + 2 * PAD_PX, ROW_PX)
 
     def helpEvent(
