@@ -42,6 +42,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
         (errno.EISDIR, 2, "Name a file"),
         (errno.EFBIG, 3, "limit on file sizes"),
         (errno.ENOSPC, 3, "make room"),
+        (errno.EROFS, 3, "choose a place that can be written to"),
         (errno.EMFILE, 3, "open files"),
     ],
 )
