@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.errors import ManifestError, StreamReadError, UsageError
 from syncaudit.readers import read_source
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.webdataset_data import imu, sound, write_webdataset
@@ -100,6 +100,13 @@ def test_a_cut_shard_loses_its_own_samples_only(tmp_path, n_bytes):
     (finding,) = clips[len(whole)].sources["episode"].findings
     assert finding.startswith("corrupt: a.tar ")
     assert "Copy" in finding
+
+
+def test_the_format_that_found_its_files_gives_its_reason_first(tmp_path):
+    path = shard(tmp_path / "data/a.tar", {f"{n}.imu.csv": imu(n) for n in range(5)})
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(UsageError, match=r"known format:\n  webdataset: .*not an intact tar"):
+        imported(path.parent, tmp_path, format_name="auto")
 
 
 def test_members_of_a_large_shard_are_found_by_an_index(tmp_path):
