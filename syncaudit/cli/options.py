@@ -47,7 +47,7 @@ MovedSources = Annotated[
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print every source of every clip.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Also overwrite files that syncaudit did not write.")
 ]
