@@ -106,6 +106,7 @@ _NAMES = {
     "max_count": "N",
     "max_size": "SIZE",
     "by": "<kind|source>",
+    "theme": "<dark|light>",
     "timeout": "SECONDS",
     "memory_limit": "SIZE",
     "shard": "I/N",
