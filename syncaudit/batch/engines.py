@@ -30,15 +30,13 @@ def _run_local(
     workers: int,
     timeout_s: float | None = None,
     memory: MemoryLimit = NO_LIMIT,
-    address: str | None = None,
+    address: str | None = None,  # noqa: ARG001  # one signature for every engine
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item in order of completion.
 
     With `workers` 0 everything runs in this process, without protection against crashes and hangs.
-    There is no cluster here, so an `address` is refused.
+    There is no cluster here, hence no use for an `address`.
     """
-    if address is not None:
-        raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")
     if not items:
         return
     if workers == 0:
@@ -144,11 +142,13 @@ Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
 ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": _run_on_ray})
 
 
-def get_engine(name: str) -> Engine:
+def get_engine(name: str, *, address: str | None = None) -> Engine:
     """Return an engine by name.
 
-    UsageError if there is no engine of this name.
+    UsageError if there is no engine of this name, or it cannot use an `address`.
     """
     if name not in ENGINES:
         raise UsageError(f"no engine is called '{name}'", hint=nearest_name(name, list(ENGINES)))
+    if address is not None and name == "local":
+        raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")
     return ENGINES[name]

@@ -14,7 +14,6 @@ from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_
 from syncaudit.batch.finish import finish
 from syncaudit.batch.ledger import VerdictFile
 from syncaudit.batch.outputs import RowMaker
-from syncaudit.batch.run import check_unique
 from syncaudit.batch.summary import BatchSummary, stated_roots
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
@@ -87,7 +86,7 @@ def merge_shards(
     began = time.monotonic()
     policy = _one_policy(shards)
     clips = _in_order(shards)
-    check_unique([clip.clip_id for clip in clips])
+    _refuse_repeated(shards)
     folder = make_folder(out)
     if any(shard.folder.resolve() == folder for shard in shards):
         raise UsageError(
@@ -131,6 +130,19 @@ def _one_policy(shards: Sequence[Shard]) -> Policy:
                 hint="Judge it again with 'syncaudit judge', then merge.",
             )
     return policy_from_plain(first.policy)
+
+
+def _refuse_repeated(shards: Sequence[Shard]) -> None:
+    places: dict[str, str] = {}
+    for shard in shards:
+        for clip in shard.clips:
+            if clip.clip_id in places:
+                raise UsageError(
+                    f"clip '{clip.clip_id}' is in {places[clip.clip_id]} and in {shard.name}",
+                    hint="Merge runs over different clips, each once; 'syncaudit diff' compares "
+                    "two runs over the same.",
+                )
+            places[clip.clip_id] = shard.name
 
 
 def _in_order(shards: Sequence[Shard]) -> list[Clip]:

@@ -121,7 +121,11 @@ def run_batch(
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
     run_engine = partial(
-        get_engine(engine), workers=workers, timeout_s=timeout_s, memory=memory, address=address
+        get_engine(engine, address=address),
+        workers=workers,
+        timeout_s=timeout_s,
+        memory=memory,
+        address=address,
     )
     began = time.monotonic()
     started_at = datetime.now(UTC)
@@ -181,18 +185,14 @@ def run_batch(
         )
 
 
-def check_unique(clip_ids: Sequence[str]) -> None:
-    """Refuse clip ids that repeat."""
+def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None:
+    clip_ids = [clip.clip_id for clip in clips]
     repeated = [name for name, n in Counter(clip_ids).items() if n > 1]
     if repeated:
         raise UsageError(
             f"clip_id '{repeated[0]}' appears more than once in the manifest",
             hint="Give every clip a unique id.",
         )
-
-
-def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None:
-    check_unique([clip.clip_id for clip in clips])
     if workers < 0:
         raise UsageError(f"workers must be 0 or more, got {workers}")
     if timeout_s is not None and not timeout_s > 0:

@@ -37,6 +37,7 @@ def align(
         typer.Option(
             "--out",
             "-o",
+            metavar="PLACE",
             help=".TextGrid, .ctm or .json file; for a folder of sounds, a folder.",
             show_default=False,
         ),

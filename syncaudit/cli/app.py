@@ -208,7 +208,7 @@ _WRONG = {
 _STARVED = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
-    errno.EROFS: _ROOM,
+    errno.EROFS: "What is done is kept: choose a place that can be written to, and run it again.",
     errno.EFBIG: "What is done is kept: raise the limit on file sizes (ulimit -f) and run again.",
     errno.EMFILE: "Raise the limit on open files (ulimit -n), or lower --workers.",
     errno.ENFILE: "The machine has too many open files.",

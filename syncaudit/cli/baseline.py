@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 def baseline(
     verdicts: Annotated[str, typer.Argument(help="Output folder of an earlier 'validate'.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Policy file (TOML) to write.")
+    ],
     policy: PolicyToExtend = None,
     profile: ProfileToExtend = None,
     partial: Partial = False,

@@ -183,7 +183,7 @@ def _print(
         show(f"✕ {word_count(n, kind)} in several splits", "red", lines)
     lines = [
         f"{_pair(copy, '=')}  ({copy.common_s:.1f} s in common, the second begins "
-        f"{copy.start_s:+.1f} s after the first; agreement {copy.agreement:.2f})"
+        f"{copy.start_s:+z.1f} s after the first; agreement {copy.agreement:.2f})"
         for copy in copies
     ]
     words = word_count(len(copies), "pair")

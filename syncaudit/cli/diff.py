@@ -53,18 +53,15 @@ def diff(
     from syncaudit.readers.clip_list import read_clip_ids
 
     wanted = None if golden is None else read_clip_ids(golden)
-    found = compare_runs(
-        read_judged(old, partial=partial), read_judged(new, partial=partial), only=wanted
-    )
-    if wanted is not None:
-        both = found.n_compared + len(found.only_old)
-        missing = len(wanted) - both
-        if missing > 0 or found.only_new:
-            raise UsageError(
-                f"{missing} of {len(wanted)} golden clips are not in the earlier run",
-                path=old,
-                hint="Audit them, or take them off the list.",
-            )
+    before = list(read_judged(old, partial=partial))
+    if wanted is not None and (lost := sorted(wanted - {clip.clip_id for clip in before})):
+        raise UsageError(
+            f"{len(lost)} of {len(wanted)} golden clips are not in the earlier run: "
+            + ", ".join(lost[:SHOWN]),
+            path=old,
+            hint="Audit them, or take them off the list.",
+        )
+    found = compare_runs(before, read_judged(new, partial=partial), only=wanted)
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
 
 _DEFAULT = "offset=5,10,20,50,100"
+_MOST_NAMED = 12
 
 
 def evaluate(
@@ -128,10 +129,13 @@ def _injected(
                 patterns=patterns,
             )
         )
+        names = sorted({name for clip in clips for name in clip.sources})[:_MOST_NAMED]
     if all(row.is_control for row in judging.truth):
         raise UsageError(
             "no clip that passed has a source that can be moved",
             path=run,
-            hint="Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
+            hint=f"--sources takes kinds and names; the clips hold {', '.join(names)}."
+            if patterns
+            else "Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
         )
     return detect(judging.truth, judging.by(policy), {})

@@ -59,7 +59,8 @@ def export_shards(
     Samples of shards are copied with all their members, byte by byte; for other clips, the
     files that the manifest names are packed. `syncaudit validate` reads the shards back.
 
-    A clip without a verdict is left out and reported (exit code 1). A stopped export resumes
+    A clip without a verdict, or whose row is not the one that was judged, is left out and
+    reported (exit code 1). A stopped export resumes
     when it is started again. `shards.json` lists the shards with their SHA-256.
 
     **Examples**
@@ -74,6 +75,7 @@ def export_shards(
     from syncaudit.cli.judged import outputs_of
     from syncaudit.cli.progress import ImportView
     from syncaudit.cli.rooted import roots_of
+    from syncaudit.datasets import clip_to_row
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.ingest import VerdictIndex
@@ -83,18 +85,30 @@ def export_shards(
 
     admit = {str(Verdict.PASS), *(include or ())}
     index = VerdictIndex.load(verdicts, admit=admit, unknown="drop", partial=partial)
-    if manifest is None:
-        with outputs_of(verdicts, partial=partial) as judged:
-            clips = judged[0]
-    else:
+    with outputs_of(verdicts, partial=partial) as judged:
+        clips = judged[0]
+    changed: set[str] = set()
+    if manifest is not None:
+        rows = {clip.clip_id: clip for clip in clips}
         clips = load_clips(manifest)
+        changed = {
+            clip.clip_id
+            for clip in clips
+            if clip.clip_id in rows and clip_to_row(clip) != clip_to_row(rows[clip.clip_id])
+        }
     if out.resolve() == Path(resolve(verdicts)).resolve():
         raise UsageError(f"{out} holds the verdicts", hint="Choose another --out folder.")
     options = ExportOptions(max_bytes=_bytes_of(max_size), max_clips=max_count, include=admit)
     places = root or _roots_in(verdicts) or [parent_of(resolve(manifest or f"{verdicts}/x"))]
     roots = roots_of("", places)
     with ImportView(stderr(), is_quiet=quiet) as view, within_roots(roots):
-        done = export(clips, index.verdict, out, options, on_clip=view)
+        done = export(
+            clips,
+            lambda clip_id: None if clip_id in changed else index.verdict(clip_id),
+            out,
+            options,
+            on_clip=view,
+        )
     if not quiet:
         _print_outcome(stdout(), done, str(out))
     is_complete = done.n_clips and not done.failed and not done.left_out.get("unknown")
@@ -137,7 +151,7 @@ def _print_outcome(console: Console, done: Exported, out: str) -> None:
         f"{word_count(len(done.shards), 'shard')}, {done.n_bytes / 1e6:.1f} MB"
     ]
     for name, count in sorted(done.left_out.items()):
-        what = "without a verdict" if name == "unknown" else name
+        what = "without a verdict on this row" if name == "unknown" else name
         lines.append(f"  {word_count(count, 'clip')} left out: {what}")
     for clip_id, why in list(done.failed.items())[:_SHOWN]:
         lines.append(f"  {clip_id} could not be packed: {why}")

@@ -91,8 +91,8 @@ def warning_lines(summary: BatchSummary) -> list[Text]:
         clip_id, message = summary.tally.first_with[code]
         lines.append(
             Text(
-                f"! {word_count(n_clips, 'clip')} passed with a warning ({code}), the first "
-                f"{printable(clip_id)}: {shortened(message)}",
+                f"! {word_count(n_clips, 'clip')} passed with a warning ({code}); the first "
+                f"is {printable(clip_id)}: {shortened(message)}",
                 style=STYLES[Verdict.UNVERIFIED],
             )
         )

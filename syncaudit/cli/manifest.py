@@ -26,7 +26,8 @@ def manifest(
         str, typer.Argument(help="The data set: a folder or file, local or any fsspec URL.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Manifest to write: .jsonl or .parquet.")
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="Manifest to write: .jsonl or .parquet."),
     ] = Path("manifest.jsonl"),
     rules: Annotated[
         Path | None, typer.Option(help="Naming rules (TOML or JSON), see docs/datasets.md.")

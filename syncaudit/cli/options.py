@@ -47,7 +47,7 @@ MovedSources = Annotated[
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print every source of every clip.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Also overwrite files that syncaudit did not write.")
 ]
@@ -78,6 +78,8 @@ _NAMES = {
     "root": "FOLDER",
     "data_root": "FOLDER",
     "plots": "FOLDER",
+    "verdicts": "FOLDER",
+    "originals": "FOLDER",
     "policy": "FILE",
     "rules": "FILE",
     "calibration": "FILE",
@@ -86,6 +88,12 @@ _NAMES = {
     "summary_md": "FILE",
     "truth": "FILE",
     "labels": "FILE",
+    "leaks": "FILE",
+    "golden": "FILE",
+    "listed": "FILE",
+    "mcap": "FILE",
+    "rerun": "FILE",
+    "shot": "FILE",
     "profile": "NAME",
     "format_name": "NAME",
     "clip": "ID",
@@ -94,6 +102,11 @@ _NAMES = {
     "number": "N",
     "seed": "N",
     "clips": "N",
+    "variants": "N",
+    "max_count": "N",
+    "max_size": "SIZE",
+    "by": "<kind|source>",
+    "theme": "<dark|light>",
     "timeout": "SECONDS",
     "memory_limit": "SIZE",
     "shard": "I/N",

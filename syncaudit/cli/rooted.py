@@ -49,7 +49,7 @@ def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
     n_files, n_clips, named = 0, 0, dict[str, None]()
     for clip in clips:
         files = (files_named(spec, clip.base_uri) for spec in clip.sources.values())
-        places = {place for located in files for place in located.values()}
+        places = dict.fromkeys(place for located in files for place in located.values())
         # Archives and URLs are checked themselves, files by their folders.
         folders = {p: p if "://" in p else p.rpartition("/")[0] or "/" for p in places}
         outside = [p for p in places if not is_inside(folders[p])]

@@ -20,7 +20,9 @@ from syncaudit.formatting import word_count
 
 def sample(
     verdicts: Verdicts,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Manifest to write (.jsonl).")
+    ],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
     weekly: Annotated[
         bool, typer.Option("--weekly", help="Draw that many from every week (UTC) of recording.")

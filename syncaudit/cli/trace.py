@@ -115,7 +115,8 @@ def _read_ids(path: Path | None) -> Iterator[str]:
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the ids cannot be read: {error}", path=str(path)) from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"the ids cannot be read: {why}", path=str(path)) from error
     yield from _ids_in(text.splitlines())
 
 

@@ -35,7 +35,9 @@ _DRAWN = (0.25, 0.5, 0.75, 1.5, 2.5)
 
 def tune(
     run: Annotated[str, typer.Argument(help="Output folder of 'validate'.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Policy file (TOML) to write.")
+    ],
     max_false_reject: Annotated[
         str, typer.Option(help="Share of good clips that may be rejected: 0.5%.")
     ] = "1%",

@@ -41,15 +41,18 @@ def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
     """
     if name != AUTO:
         return get_format(name)
-    reasons: list[str] = []
+    reasons: dict[str, str] = {}
     for each in all_formats().values():
         reason = each.probe(source)
         if reason is None:
             return each
-        reasons.append(f"  {each.name}: {reason}")
+        reasons[each.name] = reason
+    # First the formats that found a file of theirs, but could not take it.
+    likely = sorted(reasons, key=lambda name: reasons[name].startswith("no "))
+    listed = "\n".join(f"  {name}: {reasons[name]}" for name in likely)
     what = "a folder without a manifest" if source.file is None else "not a manifest"
     raise UsageError(
-        f"{source.uri} is {what}, and not a data set of a known format:\n" + "\n".join(reasons),
+        f"{source.uri} is {what}, and not a data set of a known format:\n{listed}",
         hint="\nWrite its manifest (docs/manifest.md), or make the folder look like one of these.",
     )
 

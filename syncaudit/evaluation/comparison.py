@@ -185,7 +185,8 @@ def compare_runs(
                 ratios[name].append(ratio)
                 if shift.is_beyond:
                     moved[name] = shift
-        lost, found = was.reasons - one.reasons, one.reasons - was.reasons
+        lost = sorted(was.reasons - one.reasons, key=str)
+        found = sorted(one.reasons - was.reasons, key=str)
         gone.update(lost)
         fresh.update(found)
         if lost or found or moved or was.verdict is not one.verdict:
@@ -193,8 +194,8 @@ def compare_runs(
                 clip_id=one.clip_id,
                 before=was.verdict,
                 after=one.verdict,
-                gone=tuple(sorted(lost, key=str)),
-                new=tuple(sorted(found, key=str)),
+                gone=tuple(lost),
+                new=tuple(found),
                 moved=moved,
             )
     order = [changes[clip_id] for clip_id in before if clip_id in changes]

@@ -208,6 +208,8 @@ class DataSet:
             share = _shares([common for _, common in ties]) | _shares([c for _, c in direct])
             closest = (direct or ties)[0][1].effects
             limit_s = self._tolerance_s[name]
+            if any(abs(_off_by(tie, solution)) > limit_s for tie in ties):
+                continue  # pairs contradict each other: few sharp ones may outweigh the many
             agreeing = [clip for clip, part in share.items() if part >= 0.5]
             yield CommonOffset(
                 clock=name,
@@ -226,6 +228,13 @@ class DataSet:
                     for clip in sorted(share.keys() - set(agreeing))[:MAX_DIFFERING]
                 ),
             )
+
+
+def _off_by(tie: tuple[tuple[str, str], _Agreement], solution: ClockSolution) -> float:
+    """Return what a solution leaves of the offset that recordings agree on."""
+    (source, target), common = tie
+    source_s, target_s = (solution.clocks[end].offset_s or 0.0 for end in (source, target))
+    return common.effects.mean - (source_s - target_s)
 
 
 def _shares(commons: Sequence[_Agreement]) -> dict[int, float]:

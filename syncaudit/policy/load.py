@@ -129,7 +129,7 @@ def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(
-            f"{path}: cannot be read as text: {error}",
+            f"{path}: cannot be read as text: {getattr(error, 'strerror', None) or error}",
             path=str(path),
             hint="Name a policy file (TOML), see docs/policy.md.",
         ) from error

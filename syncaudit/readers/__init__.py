@@ -18,6 +18,7 @@ from syncaudit.model import (
     Finding,
     ImuSpec,
     ReasonCode,
+    Severity,
     SourceKind,
     SourceSpec,
     StateSpec,
@@ -211,6 +212,9 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
     if spec.arrivals is None and not spec.findings and not is_numbered:
         return stream
     findings = [*stream.findings, *noted(spec.findings)]
+    if not stream.time_ns.size:  # what the importer could not read is why nothing is there
+        corrupt = [each for each in findings if each.code is ReasonCode.CORRUPT]
+        findings = [replace(each, severity=Severity.DEFECT) for each in corrupt] or findings
     if is_numbered:
         findings.append(assumed_rate())
     arrivals = None

@@ -33,7 +33,9 @@ def decode_text(uri: str, data: bytes) -> str:
             f"(byte 0x{data[min(error.start, len(data) - 1)]:02x} at {error.start})",
             code="bad_text",
             path=uri,
-            hint="Save the file as UTF-8, e.g. iconv -f latin1 -t utf-8.",
+            hint="It is a binary file: is this the one you meant?"
+            if b"\0" in data
+            else "Save the file as UTF-8, e.g. iconv -f latin1 -t utf-8.",
         ) from error
 
 

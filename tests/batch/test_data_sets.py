@@ -201,6 +201,29 @@ def test_few_recordings_of_another_pair_do_not_speak_for_a_clock(tmp_path, n_sca
     assert len(summary.data_sets) == (n_scattered < len(agreeing))
 
 
+def test_few_sharp_recordings_do_not_overrule_what_most_show(tmp_path):
+    """Six recordings flash: their camera is late, and a flash is sharper than any motion."""
+    names = ("low", "side", "state", "high")
+    late = {f"episode_{k:03d}": {"high": -LATE_S} for k in range(6)}
+    motion = World(dict.fromkeys(names, 0.0), own_s=late)
+
+    def audit(clip, policy, **given):
+        record = motion(clip, policy, **given).record
+        pairs = [
+            pair
+            if "state" in (pair.source, pair.target)
+            else replace(pair, offset_std_s=STD_S / 50, systematic_std_s=0.0)
+            for pair in record.measurements
+            if clip.clip_id in late or "state" in (pair.source, pair.target)
+        ]
+        return conclude(clip, replace(record, measurements=tuple(pairs)), policy)[1]
+
+    found = one_set(run(audit, [episode(k, names=names) for k in range(40)], tmp_path))
+    assert found["clips"] == 40
+    assert not found["common"]
+    assert not (tmp_path / "common_offsets.json").exists()
+
+
 def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
     clips = [episode(k, names=("high", "wrist", "state")) for k in range(10)]
     world = World(

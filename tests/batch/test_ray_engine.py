@@ -37,5 +37,7 @@ def test_without_ray_the_pip_line_is_told(tmp_path, monkeypatch):
 def test_unknown_engines_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no engine is called 'rya'"):
         run_faked(["pass1"], tmp_path, engine="rya")
+    assert not list(tmp_path.iterdir())
     with pytest.raises(UsageError, match="--address is for --engine ray"):
         run_faked(["pass1"], tmp_path, address="auto")
+    assert not list(tmp_path.iterdir())

@@ -143,6 +143,9 @@ def test_shards_that_do_not_fit_are_refused(parts, clips, tmp_path):
         merge_shards(parts[:1], out=out)
     with pytest.raises(UsageError, match="one shard is given twice"):
         merge_shards([*parts, parts[0]], out=out)
+    again = [replace(part, count=None) for part in (parts[0], parts[0])]
+    with pytest.raises(UsageError, match=r"clip '\w+' is in .*/parts/1 and in .*/parts/1\. Merge"):
+        merge_shards(again, out=out)
     with pytest.raises(UsageError, match="judged by another policy"):
         merge_shards([parts[0], replace(parts[1], policy={})], out=out)
     with pytest.raises(UsageError, match="is one of the folders to merge"):

@@ -93,7 +93,9 @@ def test_trace_tells_rejected_and_unknown(invoke, out, tmp_path):
 
 def test_trace_without_ids_is_wrong_usage(invoke, out, tmp_path):
     assert invoke("trace", str(out)).exit_code == 2
-    assert invoke("trace", str(out), "--from", str(tmp_path / "none")).exit_code == 2
+    result = invoke("trace", str(out), "--from", str(tmp_path / "none"))
+    assert result.exit_code == 2
+    assert "none: the ids cannot be read: No such file or directory" in result.output
 
 
 def test_a_moving_clock_is_told_once_in_each_unit():

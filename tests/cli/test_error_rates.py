@@ -66,6 +66,11 @@ def test_tables_say_what_was_found(trial: Path) -> None:
     assert "reject 0/1 (0–98 %)" in said
 
 
+def test_sources_that_no_clip_holds_are_answered_with_those_it_holds(trial: Path) -> None:
+    said = run_command("evaluate", trial / "out", "--sources", "camra", expected=2).stderr
+    assert "the clips hold cam_rear, can, imu." in " ".join(said.split())
+
+
 def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
     drawn = trial / "s.jsonl"
     said = run_command(

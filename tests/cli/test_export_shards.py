@@ -39,7 +39,19 @@ def test_clips_without_a_verdict_are_told(invoke, out, manifest, tmp_path):
     path = manifest("pass1", "never_seen")
     result = invoke("export-shards", str(out), path, "--out", str(tmp_path / "shards"))
     assert result.exit_code == 1
-    assert "1 clip left out: without a verdict" in result.output
+    assert "1 clip left out: without a verdict on this row" in result.output
+    assert clips_of(tmp_path / "shards") == 1
+
+
+def test_a_clip_of_another_manifest_has_no_verdict_by_its_name(invoke, out, tmp_path):
+    rows = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    (tmp_path / "other.csv").write_text("never audited")
+    rows[0]["sources"]["imu"]["uri"] = "other.csv"
+    path = tmp_path / "other.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    result = invoke("export-shards", str(out), str(path), "--out", str(tmp_path / "shards"))
+    assert result.exit_code == 1
+    assert "1 clip left out: without a verdict on this row" in result.output
     assert clips_of(tmp_path / "shards") == 1
 
 

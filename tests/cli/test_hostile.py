@@ -17,8 +17,11 @@ import pytest
 import soundfile
 
 from syncaudit.cli.app import run, worded_system_error
+from syncaudit.cli.rooted import tell_outside
 from syncaudit.datasets import formats
 from syncaudit.errors import SyncAuditError
+from syncaudit.model import Clip, ImuSpec
+from syncaudit.readers.roots import Roots
 
 CANARY = "WORDS-17c3"
 
@@ -42,6 +45,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
         (errno.EISDIR, 2, "Name a file"),
         (errno.EFBIG, 3, "limit on file sizes"),
         (errno.ENOSPC, 3, "make room"),
+        (errno.EROFS, 3, "choose a place that can be written to"),
         (errno.EMFILE, 3, "open files"),
     ],
 )
@@ -326,3 +330,12 @@ def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, c
     assert run([*argv, str(tmp_path / "out")]) == 2
     assert "bytes that are not UTF-8" in said(capsys)
     assert run([*argv, str(folder / "out")]) == 1  # its file is missing, which is judged
+
+
+def test_files_outside_are_named_in_the_order_of_the_manifest():
+    """The order of sets depends on the hash seed of the process."""
+    sources = {f"imu{k}": ImuSpec(uri=f"../{k}.csv") for k in range(9)}
+    clip = Clip(clip_id="c", recording_id="c", sources=sources, base_uri="/data/here")
+    message = tell_outside([clip], Roots(places=("/data/here",)))
+    assert message is not None
+    assert "outside /data/here: /data/here/../0.csv, /data/here/../1.csv, " in message

@@ -215,7 +215,7 @@ def test_warnings_are_shown_of_every_verdict(validate):
 def test_warnings_of_many_passed_clips_are_summed_up(validate):
     result = validate(*(f"pass{k}" for k in range(30)), width=200)
     lines = [line for line in result.stdout.splitlines() if "uneven" in line]
-    assert lines == ["! 30 clips passed with a warning (jitter), the first pass0: uneven stamps"]
+    assert lines == ["! 30 clips passed with a warning (jitter); the first is pass0: uneven stamps"]
 
 
 def test_a_thorough_run_measures_anew(validate, tmp_path):

@@ -64,6 +64,15 @@ def test_shot_of_nothing_readable_is_a_usage_error(tmp_path, monkeypatch):
     assert not (tmp_path / "x.png").exists()
 
 
+def test_shot_of_a_source_that_is_not_there_is_a_usage_error(barcode_folder, tmp_path, monkeypatch):
+    for name in ("QT_QPA_PLATFORM", "QT_SCALE_FACTOR"):
+        monkeypatch.setenv(name, os.environ.get(name, "offscreen" if "QPA" in name else "1"))
+    source = str(barcode_folder / "manifest.jsonl")
+    start = Start(source=source, selected="imuu", is_auditing=False)
+    with pytest.raises(UsageError, match="no source 'imuu' in this clip"):
+        take_shot(start, tmp_path / "x.png", 900, 600)
+
+
 def test_window_of_nothing_readable_ends_with_a_message(tmp_path):
     place = {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
     run = viewer(tmp_path / "nowhere.jsonl", **place)

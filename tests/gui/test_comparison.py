@@ -133,8 +133,10 @@ def test_reference_is_compared_with_rather_than_the_sharpest(judged):
 
 def test_offset_is_that_of_the_table_with_the_nudge(judged):
     model = judged.session.model
+    assert compare(model, "cam1")[1] is not None
     model.nudges_s["cam1"] = 0.003
-    found = compare(model, "cam1")[0]
+    found, std_s = compare(model, "cam1")
+    assert std_s is None  # a hand is no measurement
     assert found.offset_s == pytest.approx(OFFSET_S + 0.003, abs=1e-9)
     # The bump is at 0.8 s by the camera's own timestamps.
     assert found.peak_s == pytest.approx(0.8 + OFFSET_S, abs=0.02)

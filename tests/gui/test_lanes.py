@@ -24,6 +24,8 @@ from syncaudit.model import (
     EventStream,
     SignalStream,
     SourceKind,
+    TranscriptSpec,
+    TranscriptStream,
 )
 from testkit.barcode_clips import START_NS, write_clip, write_manifest, write_stamps
 from testkit.barcodes import write_barcodes
@@ -384,6 +386,16 @@ def test_a_log_of_events_is_a_lane_of_instants():
     (lane,) = [lane for lane in lanes if isinstance(lane, TierLane)]
     assert lane.start_s.tolist() == lane.stop_s.tolist() == [1.0, 2.0]
     assert "button" in {lane.source, lane.title}
+
+
+def test_text_without_times_is_no_fault():
+    kind = SourceKind.TRANSCRIPT
+    said = {"name": "said", "clock": "mic", "kind": kind, "time_ns": STAMPS[:0], "audio": "mic"}
+    clip = Clip(clip_id="c", recording_id="c", sources={"said": TranscriptSpec(audio="mic")})
+    for text, why in (("hello", "text without times: an audit aligns it"), (None, "it is empty")):
+        stream = TranscriptStream(**said, text=text)
+        (_, lane) = build_lanes(clip, {"said": stream}, {}, START_NS)
+        assert (lane.why, lane.is_fault) == (why, text is None)
 
 
 def test_turn_rate_is_as_high_as_what_is_shown_of_it(window):

@@ -87,6 +87,24 @@ def test_narrow_pane_puts_the_short_name_over_the_frame_number(qtbot):
     assert "…" in pane._fitting(narrow // 2)[1]
 
 
+def test_cells_as_wide_as_they_ask_to_be_are_not_cut(qtbot):
+    table = CellTable(("at",))
+    view = plain_table(table, "events", lambda _: None)
+    qtbot.addWidget(view)
+    option = QtWidgets.QStyleOptionViewItem()
+    font = QtGui.QFont(option.font)
+    font.setHintingPreference(QtGui.QFont.HintingPreference.PreferNoHinting)
+    for size in (11, 13):  # glyphs are a fraction of a pixel wide
+        font.setPixelSize(size)
+        option.fontMetrics = QtGui.QFontMetrics(font)
+        for text in (f"{number / 100:.2f} s" for number in range(1, 3000, 37)):
+            table.set_rows([(Cell(text),)])
+            hint = view.itemDelegate().sizeHint(option, table.index(0, 0))
+            room_px = hint.width() - 2 * PAD_PX
+            right = QtCore.Qt.TextElideMode.ElideRight
+            assert option.fontMetrics.elidedText(text, right, room_px) == text
+
+
 def test_narrow_table_leaves_out_what_all_names_begin_with(qtbot):
     table = CellTable(("source",))
     view = plain_table(table, "sources", lambda _: None)

@@ -199,6 +199,8 @@ def test_file_that_is_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PolicyError, match="cannot be read as text"):
         load_policy(str(path))
+    with pytest.raises(PolicyError, match=r"cannot be read as text: Is a directory\. Name"):
+        load_policy(str(tmp_path))
 
 
 def test_clock_tolerance_is_the_tightest_and_preference_the_most_trusted() -> None:

@@ -57,6 +57,14 @@ def test_what_an_importer_found_is_told_again_as_a_warning(tmp_path):
     assert finding.severity is Severity.WARNING
 
 
+def test_what_an_importer_could_not_read_is_why_a_source_is_empty(tmp_path):
+    clip = clip_of(tmp_path, findings=["corrupt: a.tar is cut off", "rate: counted"])
+    (tmp_path / "imu.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n")
+    (finding,) = read_clip(clip).findings
+    assert finding.message == "a.tar is cut off"
+    assert finding.severity is Severity.DEFECT
+
+
 @pytest.mark.parametrize("line", ["what: else", "no code", ""])
 def test_a_finding_without_a_known_code_is_refused(tmp_path, line):
     with pytest.raises(ManifestError, match="expected 'code: text'"):

@@ -229,6 +229,12 @@ def test_text_that_is_not_utf8_is_bad_text_with_its_line(put: Put) -> None:
     with pytest.raises(StreamReadError, match=r"line 3 is not UTF-8 text \(byte 0xe9") as caught:
         read_table(path)
     assert caught.value.code == "bad_text"
+    assert "iconv" in str(caught.value)
+
+
+def test_a_binary_file_is_not_to_be_saved_as_text(put: Put) -> None:
+    with pytest.raises(StreamReadError, match=r"not UTF-8 text .*It is a binary file"):
+        read_table(put("t.csv", b"\0\0\0\x20ftypisom\0\0\xe9"))
 
 
 def test_parquet_by_name_must_be_parquet(put: Put) -> None:

@@ -15,7 +15,8 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
     """Return the comparison that best shows a source's offset, and the offset's error.
 
-    The comparison is None if none was kept, the standard error if it is unknown.
+    The comparison is None if none was kept, the standard error if it is unknown, or the offset was
+    not measured but holds a nudge.
     """
     judged = model.judgement
     if judged is None:
@@ -33,7 +34,8 @@ def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | N
 
     found = compare_pair(pair, model.epoch_ns, offset_at)
     estimate = judged.sources.get(source)
-    if found is None or estimate is None:
+    is_nudged = any(model.nudges_s.get(name) for name in (pair.source, pair.target))
+    if found is None or estimate is None or is_nudged:
         return found, None
     clock = estimate.map_since(model.epoch_ns, judged.at_ns)
     return found, float(estimate.std_at(clock, np.array([found.peak_s - found.offset_s]))[0])

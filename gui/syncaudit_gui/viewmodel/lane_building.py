@@ -75,10 +75,15 @@ def build_lanes(
         stream = streams.get(name)
         own = [] if stream is None else _lanes_of(clip, stream, streams, epoch_ns)
         if not own:
-            why = why_missing.get(name, "it is empty")
-            own = [MissingLane(source=name, title=name, why=why)]
+            own = [_missing(name, stream, why_missing.get(name))]
         lanes += own
     return tuple(lanes)
+
+
+def _missing(name: str, stream: Stream | None, why: str | None) -> MissingLane:
+    is_text = why is None and isinstance(stream, TranscriptStream) and bool(stream.text)
+    words = "text without times: an audit aligns it" if is_text else why or "it is empty"
+    return MissingLane(source=name, title=name, why=words, is_fault=not is_text)
 
 
 def _lanes_of(

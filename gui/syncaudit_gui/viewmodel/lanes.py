@@ -80,6 +80,7 @@ class MissingLane(Lane):
     """A source in the manifest that has nothing to show, and why."""
 
     why: str
+    is_fault: bool = True
 
 
 def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:

@@ -114,7 +114,7 @@ class ClipsPanel(Panel):
         line.addWidget(self.filter, 1)
         self.body.addLayout(line)
         self.table = _ClipTable()
-        self.view = plain_table(self.table, "clips", self._click, middle=1)
+        self.view = plain_table(self.table, "clips", self._click, names=1)
         header = self.view.horizontalHeader()
         if header is not None:
             mode = QtWidgets.QHeaderView.ResizeMode

@@ -61,7 +61,7 @@ def draw_agreement(
     top = float(known.max()) if known.size else 1.0
     margin = 0.12 * max(top - least, LEAST_DEPTH)
     plot.setYRange(min(least, top - LEAST_DEPTH) - margin, top + margin, padding=0)
-    over = "ms from the estimate" if zero_s else "pair offset, ms"
+    over = "ms from the estimate" if zero_s else "offset, ms"
     tolerated = "" if tolerated_s is None or zero_s else "; shaded: tolerance"
     plot.setLabel("bottom", f"agreement over {over}{tolerated}", color=theme.dim)
 

@@ -43,14 +43,17 @@ class LanePainter(FramesPainter):
             self._events(room)
             if not len(self.model.events):
                 # Next to the time above the cursor at the beginning.
-                self._words("nothing to jump to yet", room.adjusted(90, 0, 0, 0), "dim")
+                self._words("nothing to jump to", room.adjusted(90, 0, 0, 0), "dim")
         elif isinstance(lane, FramesLane):
             self.frames(lane, room)
         elif isinstance(lane, TierLane):
             self._tier(lane, room)
             self._words(self._where_it_is(lane), room, "unverified")
         elif isinstance(lane, MissingLane):
-            self._words(f"✕ {lane.why}", room, "rejected")
+            if lane.is_fault:
+                self._words(f"✕ {lane.why}", room, "rejected")
+            else:
+                self._words(lane.why, room, "dim")
         elif isinstance(lane, TurningLane):
             self._words(_why_no_turning(self.model), room, "dim")
         elif isinstance(lane, CurveLane | SoundLane):

@@ -39,7 +39,7 @@ class SourcesPanel(Panel):
         self.ghost = dim_label("dotted: raw")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
         self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
-        self.view = plain_table(self.table, "sources", self._click, middle=0)
+        self.view = plain_table(self.table, "sources", self._click, names=0)
         self.body.addWidget(self.view)
 
     def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:

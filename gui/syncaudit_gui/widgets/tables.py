@@ -12,7 +12,7 @@ from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT, ThemedWidget
 
 # Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
-_MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.ElideRight
+_LEFT, _RIGHT = QtCore.Qt.TextElideMode.ElideLeft, QtCore.Qt.TextElideMode.ElideRight
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
     Text that does not fit is shown on hovering.
 
-    Text of the column `middle` is elided in the middle: names that differ at their ends.
+    Text of the column `names` loses its start: names differ at their ends.
     """
 
-    def __init__(self, view: QtWidgets.QTableView, *, middle: int | None = None) -> None:
+    def __init__(self, view: QtWidgets.QTableView, *, names: int | None = None) -> None:
         super().__init__(view)
-        self._middle = middle
+        self._names = names
 
     def paint(
         self,
@@ -68,7 +68,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
         metrics, words = option.fontMetrics, cell.text
         if cell.short and metrics.horizontalAdvance(words) > room.width():
             words = cell.short
-        elided = _MIDDLE if column == self._middle else _RIGHT
+        elided = _LEFT if column == self._names else _RIGHT
         words = metrics.elidedText(words, elided, room.width())
         painter.setPen(palette.text().color() if cell.color is None else QtGui.QColor(cell.color))
         painter.drawText(room, ALIGN_RIGHT if cell.is_number else ALIGN_LEFT, words)
@@ -76,7 +76,8 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
     def sizeHint(
         self, option: QtWidgets.QStyleOptionViewItem, index: QtCore.QModelIndex
     ) -> QtCore.QSize:
-        width = option.fontMetrics.horizontalAdvance(_cell(index).text)
+        # The advance is rounded, but text that is a fraction of a pixel too long is elided.
+        width = option.fontMetrics.horizontalAdvance(_cell(index).text) + 1
         return QtCore.QSize(width + 2 * PAD_PX, ROW_PX)
 
     def helpEvent(
@@ -154,16 +155,16 @@ def plain_table(
     name: str,
     on_click: Callable[[int], object],
     *,
-    middle: int | None = None,
+    names: int | None = None,
 ) -> QtWidgets.QTableView:
     """Return a view of a table: whole-row selection, no grid, no editing.
 
-    `name` is for screen readers, `on_click` gets the row, and `middle` is as for `CellDelegate`.
+    `name` is for screen readers, `on_click` gets the row, and `names` is as for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
     model.setParent(view)
     view.setModel(model)
-    view.setItemDelegate(CellDelegate(view, middle=middle))
+    view.setItemDelegate(CellDelegate(view, names=names))
     view.setAccessibleName(name)
     view.setShowGrid(False)
     view.setWordWrap(False)

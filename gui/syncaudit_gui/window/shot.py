@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore
 
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, nearest_name
 from syncaudit_gui.window.application import (
     Start,
     make_application,
@@ -87,6 +87,12 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     if failures:
         raise UsageError(failures[0])
     wait_until(process, lambda: not window.auditor.is_running, LIMIT_S)
+    model = None if window.session is None else window.session.model
+    if start.selected is not None and model is not None and start.selected not in model.selectable:
+        raise UsageError(
+            f"no source '{start.selected}' in this clip",
+            hint=nearest_name(start.selected, model.selectable),
+        )
     show_start(window, start)
     window.panels.fit_films()
     settled_s = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one

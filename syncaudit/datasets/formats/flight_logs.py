@@ -19,7 +19,13 @@ _TOPICS = {"sensor_gyro": "gyro", "sensor_accel": "accel"}
 # PX4 logs them at 1 Hz by default, and at 10 Hz to compare them (logged_topics.cpp).
 _COMBINED = "sensor_combined"
 _LEAST_SHARE = 0.25
-_COMBINED_TRIPLES = {"gyro": "gyro_rad[{}]", "accel": "accelerometer_m_s2[{}]"}
+# Columns of its triples, and the names of their periods.
+_COMBINED_TRIPLES = {
+    "gyro": ("gyro_rad[{}]", "gyro_integral_dt"),
+    "accel": ("accelerometer_m_s2[{}]", "accelerometer_integral_dt"),
+}
+_ACCEL_LATER = "accelerometer_timestamp_relative"  # than the gyroscope, in us
+_INVALID = 0x7FFF_FFFF
 # ArduPilot: message and sensor number; raw samples, and the filtered ones for flight control.
 _KIND = re.compile(r"^(GYR|ACC|IMU)(\d?)$")
 _SENSORS = {"GYR": "gyro", "ACC": "accel", "IMU": "imu"}
@@ -55,14 +61,9 @@ class UlogFormat(LogFileFormat):
             if (triple := _TOPICS.get(topic.name)) is not None:
                 names = {f"{triple}_{axis}": axis for axis in "xyz"}
                 tables[f"{triple}_{topic.multi_id}"] = _topic_columns(topic.data, names)
-        names = {
-            f"{triple}_{axis}": pattern.format(at)
-            for triple, pattern in _COMBINED_TRIPLES.items()
-            for at, axis in enumerate("xyz")
-        }
-        combined = [topic for topic in content.data_list if topic.name == _COMBINED]
-        imu = _averaged_columns(combined[0].data, names) if combined else {}
-        n_least = _LEAST_SHARE * _n_rows(imu)
+        combined = [topic.data for topic in content.data_list if topic.name == _COMBINED]
+        averages = _averages(combined[0]) if combined else {}
+        n_least = _LEAST_SHARE * max(map(_n_rows, averages.values()), default=0)
         thinned = [name for name, table in tables.items() if 0 < _n_rows(table) < n_least]
         if thinned:
             log.note(
@@ -70,7 +71,7 @@ class UlogFormat(LogFileFormat):
                 "their full rate name sensor_gyro and sensor_accel in logger_topics.txt"
             )
         raw = {name: table for name, table in tables.items() if _n_rows(table) > n_least}
-        logged = {name: Logged(columns=table) for name, table in (raw or {"imu": imu}).items()}
+        logged = {name: Logged(columns=table) for name, table in (raw or averages).items()}
         return {name: each for name, each in logged.items() if each.columns}, _findings(content)
 
 
@@ -94,17 +95,27 @@ def _topic_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
     }
 
 
-def _averaged_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
-    """Return the table of ``sensor_combined``: averages, dated in the middle of their period.
+def _averages(data: dict[str, Any]) -> dict[str, Columns]:
+    """Return the tables of ``sensor_combined``: averages, dated in the middle of their period.
 
-    PX4 dates them at its end. The period is in us, in logs of older versions in float seconds.
+    PX4 dates them at its end. The period is in us, in logs of older versions in float seconds. The
+    accelerometer has a table of its own where it was sampled at other times.
     """
-    columns = _topic_columns(data, names)
-    period = data.get("gyro_integral_dt")
-    if columns and period is not None:
-        unit_ns = 1e9 if period.dtype.kind == "f" else _US
-        columns["timestamp_ns"] -= np.rint(period * unit_ns / 2).astype(np.int64)
-    return columns
+    tables: dict[str, Columns] = {}
+    for triple, (pattern, dt) in _COMBINED_TRIPLES.items():
+        names = {f"{triple}_{axis}": pattern.format(at) for at, axis in enumerate("xyz")}
+        table = tables[triple] = _topic_columns(data, names)
+        period = data.get(dt, data.get("gyro_integral_dt"))
+        if table and period is not None:
+            unit_ns = 1e9 if period.dtype.kind == "f" else _US
+            table["timestamp_ns"] -= np.rint(period * unit_ns / 2).astype(np.int64)
+    later = data.get(_ACCEL_LATER)
+    if later is None or not later.any() or not all(tables.values()):
+        return {"imu": {**tables["accel"], **tables["gyro"]}}
+    is_valid = later != _INVALID
+    tables["accel"]["timestamp_ns"] += later.astype(np.int64) * _US
+    valid = {name: column[is_valid] for name, column in tables["accel"].items()}
+    return {"gyro": tables["gyro"], "accel": valid if is_valid.any() else {}}
 
 
 def _findings(log: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from syncaudit.datasets.manifest import clip_from_row
@@ -13,8 +13,10 @@ from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, p
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.samples import ROW_PART, iter_members, placed_row
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.episode import broken_clip
 from syncaudit.datasets.tracks import assume_starts
 from syncaudit.errors import ManifestError
+from syncaudit.machine_faults import machine_fault
 from syncaudit.model import Clip
 
 # Names assumed for parts without a name of their own.
@@ -24,7 +26,8 @@ _BARE = {
 }
 _CLIP_KEYS = {"recording_id": str, "start_ns": int, "end_ns": int, "reference": str}
 _MOST_JSON = 1 << 20
-_PROBED = 50
+_PROBED_SHARDS = 5
+_PROBED = 50  # samples of each
 _MOVED = ("uri", "timestamps", "dbc")
 
 
@@ -43,27 +46,43 @@ class WebDatasetFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a shard, or a folder of shards, whose first samples hold a source."""
-        shards = source.files("*.tar")
+        shards = source.files("*.tar")[:_PROBED_SHARDS]
         if not shards:
             return "no *.tar"
-        try:
-            for number, (_, parts) in enumerate(_samples(source, shards[0])):
-                if _own_row(parts, shards[0]) is not None:
+        reasons = []
+        for shard in shards:
+            try:
+                if any(
+                    _own_row(parts, shard) is not None
+                    or name_sources(list(_names(parts)), DEFAULT_RULES).sources
+                    for _, parts in islice(_samples(source, shard), _PROBED)
+                ):
                     return None
-                if name_sources(list(_names(parts)), DEFAULT_RULES).sources:
-                    return None
-                if number >= _PROBED:
-                    break
-        except ManifestError as error:
-            return str(error)
-        return f"{shards[0]}: none of the parts of its samples is known (mp4, wav, imu.csv)"
+                reasons.append(f"{shard}: none of its parts is known (mp4, wav, imu.csv)")
+            except ManifestError as error:
+                reasons.append(str(error))
+        return reasons[0]
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
-        """Yield the samples, shards in the order of their names."""
+        """Yield the samples, shards in the order of their names.
+
+        A shard that is cut off ends with a broken clip in place of the samples that it lost.
+        """
         rules = parse_rules(job.rules)
         for shard in source.files("*.tar"):
-            for key, parts in _samples(source, shard):
-                clip = _clip(source, shard, key, parts, rules, job)
+            samples = _samples(source, shard)
+            while True:
+                try:
+                    sample = next(samples, None)
+                except ManifestError as error:
+                    if machine_fault(error) is not None:
+                        raise
+                    fault = f"corrupt: {shard} {error.message}. {error.hint}"
+                    yield broken_clip(shard.removesuffix(".tar"), [fault], job, source)
+                    break
+                if sample is None:
+                    break
+                clip = _clip(source, shard, *sample, rules, job)
                 if clip is not None:
                     yield clip
 

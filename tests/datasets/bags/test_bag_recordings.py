@@ -90,8 +90,8 @@ def test_a_bag_of_which_nothing_can_be_read_is_a_clip_that_is_rejected(name, tmp
     _, clips = take_in(source, tmp_path / "out")
     verdict = audit(clips[0])
     assert verdict.verdict is Verdict.REJECT
-    assert [str(finding.code) for finding in verdict.reasons] == ["empty"]
-    assert any(file.name.removesuffix(".zstd") in f.message for f in verdict.warnings)
+    assert [str(finding.code) for finding in verdict.reasons] == ["corrupt"]
+    assert any(file.name.removesuffix(".zstd") in f.message for f in verdict.reasons)
 
 
 def test_a_bag_without_a_sensor_lists_its_topics(tmp_path):
@@ -184,7 +184,7 @@ def test_recordings_of_one_name_are_told_apart_and_a_mixed_folder_is_taken_whole
 def test_a_file_that_is_no_bag_is_told_in_its_verdict(tmp_path):
     (tmp_path / "a.bag").write_bytes(b"#ROSBAG V1.2\n")
     _, clips = take_in(tmp_path / "a.bag", tmp_path / "out")
-    assert any("version 2.0" in finding.message for finding in audit(clips[0]).warnings)
+    assert any("version 2.0" in finding.message for finding in audit(clips[0]).reasons)
 
 
 def test_a_missing_package_is_told_with_its_pip_line(tmp_path, monkeypatch):

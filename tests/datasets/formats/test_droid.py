@@ -79,7 +79,7 @@ def test_what_is_missing_is_a_fault_of_its_episode(name, value, pattern, root, t
     [clip], _ = import_clips(root, tmp_path, "droid")
     verdict = audit(clip)
     assert verdict.verdict is Verdict.REJECT
-    (told,) = [each.message for each in verdict.warnings if "trajectory.h5" in each.message]
+    (told,) = [each.message for each in verdict.reasons if "trajectory.h5" in each.message]
     assert re.search(pattern, told)
     assert told.endswith("Copy it again.")
 

@@ -99,6 +99,35 @@ def test_averages_of_px4_are_dated_in_the_middle_of_their_period(period, tmp_pat
     assert read(clip, "imu").time_ns.tolist() == (1000 * stamps - 2_000_000).tolist()
 
 
+def test_an_accelerometer_of_px4_has_its_own_times(tmp_path):
+    """2 ms later, over half the period; one sample is marked as invalid."""
+    stamps, rates = shaken(50, 200.0)
+    axes = {f"{name}[{k}]": rates[:, k] for k in range(3) for name in COMBINED}
+    later = np.full(50, 2000, np.int32)
+    later[7] = 0x7FFF_FFFF
+    times = {
+        "timestamp": stamps,
+        "gyro_integral_dt": np.full(50, 4000),
+        "accelerometer_integral_dt": np.full(50, 2000),
+        "accelerometer_timestamp_relative": later,
+    }
+    clip = ulog_clip(tmp_path, ulog_of({("sensor_combined", 0): times | axes}))
+    assert {*clip.sources} == {"gyro", "accel"}
+    assert read(clip, "gyro").time_ns.tolist() == (1000 * stamps - 2_000_000).tolist()
+    accel = read(clip, "accel")
+    assert accel.time_ns.tolist() == (1000 * np.delete(stamps, 7) + 1_000_000).tolist()
+    assert [channel.name for channel in accel.channels] == ["accel"]
+
+
+def test_an_accelerometer_of_px4_without_valid_samples_is_left_out(tmp_path):
+    stamps, rates = shaken(50, 200.0)
+    axes = {f"{name}[{k}]": rates[:, k] for k in range(3) for name in COMBINED}
+    later = {"accelerometer_timestamp_relative": np.full(50, 0x7FFF_FFFF, np.int32)}
+    combined = {"timestamp": stamps, **later, **axes}
+    clip = ulog_clip(tmp_path, ulog_of({("sensor_combined", 0): combined}))
+    assert {*clip.sources} == {"gyro"}
+
+
 def test_dropouts_of_px4_are_told(tmp_path):
     topics = {("sensor_gyro", 0): gyro_topic(*shaken(50, 200.0))}
     clip = ulog_clip(tmp_path, ulog_of(topics, dropouts_ms=(40, 160)))

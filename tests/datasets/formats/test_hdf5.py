@@ -117,7 +117,7 @@ def test_a_file_that_breaks_off_is_rejected_and_the_others_are_read(keep, tmp_pa
     clips, _ = import_clips(root, tmp_path, "hdf5")
     verdicts = [audit(clip) for clip in clips]
     assert [each.verdict for each in verdicts] == [Verdict.REJECT, Verdict.UNVERIFIED]
-    told = " ".join(each.message for each in verdicts[0].warnings)
+    told = " ".join(each.message for each in verdicts[0].reasons)
     assert "episode_0.hdf5" in told
     assert "not an intact HDF5 file" in told or "the file is empty" in told
     assert "Copy it again" in told

@@ -85,7 +85,7 @@ def test_a_changed_byte_is_a_fault_of_its_episode_alone(tmp_path):
         Verdict.REJECT,
         Verdict.UNVERIFIED,
     ]
-    (told,) = [each.message for each in verdicts[1].warnings if "record 1" in each.message]
+    (told,) = [each.message for each in verdicts[1].reasons if "record 1" in each.message]
     assert "toy_arm-train.tfrecord-00000-of-00001" in told
     assert "its checksum is wrong" in told
     assert "Download the file again" in told
@@ -102,7 +102,7 @@ def test_what_lies_behind_damage_is_told(change, n_clips, pattern, tmp_path):
     verdicts = damaged(tmp_path, change)
     assert len(verdicts) == n_clips
     assert verdicts[-1].verdict is Verdict.REJECT
-    assert any(pattern in each.message for each in verdicts[-1].warnings)
+    assert any(pattern in each.message for each in verdicts[-1].reasons)
 
 
 def test_a_record_of_something_else_is_told(tmp_path):

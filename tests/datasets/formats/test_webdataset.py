@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.errors import ManifestError, StreamReadError, UsageError
 from syncaudit.readers import read_source
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.webdataset_data import imu, sound, write_webdataset
@@ -86,6 +86,27 @@ def test_a_shard_that_is_cut_off_is_read_up_to_the_cut(tmp_path):
         read_source("imu", clips[3].sources["imu"], clips[3].base_uri)
     with pytest.raises(StreamReadError):
         read_source("imu", clips[4].sources["imu"], clips[4].base_uri)
+
+
+@pytest.mark.parametrize("n_bytes", [512 * 7 + 60, 300, 0])
+def test_a_cut_shard_loses_its_own_samples_only(tmp_path, n_bytes):
+    for name in ("a", "b"):
+        shard(tmp_path / f"data/{name}.tar", {f"{n}.imu.csv": imu(n) for n in range(5)})
+    cut = tmp_path / "data/a.tar"
+    cut.write_bytes(cut.read_bytes()[:n_bytes])
+    clips, _ = imported(tmp_path / "data", tmp_path)
+    whole = ["a/0", "a/1", "a/2"] if n_bytes > 512 else []
+    assert [clip.clip_id for clip in clips] == [*whole, "a", *(f"b/{n}" for n in range(5))]
+    (finding,) = clips[len(whole)].sources["episode"].findings
+    assert finding.startswith("corrupt: a.tar ")
+    assert "Copy" in finding
+
+
+def test_the_format_that_found_its_files_gives_its_reason_first(tmp_path):
+    path = shard(tmp_path / "data/a.tar", {f"{n}.imu.csv": imu(n) for n in range(5)})
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(UsageError, match=r"known format:\n  webdataset: .*not an intact tar"):
+        imported(path.parent, tmp_path, format_name="auto")
 
 
 def test_members_of_a_large_shard_are_found_by_an_index(tmp_path):
