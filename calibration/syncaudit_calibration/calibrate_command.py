@@ -15,7 +15,10 @@ def calibrate(
         str,
         typer.Argument(help="Manifest, or a folder with one or with videos and their timestamps."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the calibration (JSON).")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="File for the calibration (JSON)."),
+    ],
     plots: Annotated[
         Path | None,
         typer.Option("--plots", help="Folder for plots (PNG); needs the extra [plots]."),

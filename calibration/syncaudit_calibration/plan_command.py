@@ -32,6 +32,9 @@ def flash_plan(
             help="Manifest or folder of an earlier recording that describes the cameras."
         ),
     ] = None,
+    clip: Annotated[
+        str | None, typer.Option("--clip", "-c", help="clip_id, if the recording has several.")
+    ] = None,
     fps: Annotated[
         str | None,
         typer.Option("--fps", help="Frames per second; several like 12,30.", metavar="HZ"),
@@ -104,10 +107,9 @@ def flash_plan(
         kind = LightKind(light)
     except ValueError:
         raise UsageError(
-            f"--light is '{light}', expected one of {', '.join(LightKind)}",
-            hint=nearest_name(light, list(LightKind)),
+            f"--light '{light}' is no light source", hint=nearest_name(light, list(LightKind))
         ) from None
-    rig = _rig(recording, fps, readout, exposure, cameras)
+    rig = _rig(recording, clip, fps, readout, exposure, cameras)
     duration_s = _recording_s(duration)
     is_video = kind is LightKind.SCREEN or (video and kind is LightKind.LED)
     wanted = (_TRAIN if kind is LightKind.LED else {}) | (_SCREEN if is_video else {})
@@ -144,6 +146,7 @@ def flash_plan(
 
 def _rig(
     recording: str | None,
+    clip: str | None,
     fps: str | None,
     readout: str | None,
     exposure: str | None,
@@ -158,7 +161,7 @@ def _rig(
     if recording is not None:
         if n_cameras is not None:
             raise UsageError("the recording defines its cameras: leave out --cameras")
-        return recorded_cameras(find_recording(recording), rates, readouts, exposures)
+        return recorded_cameras(find_recording(recording, clip), rates, readouts, exposures)
     if not (rates and readouts and exposures):
         raise UsageError(
             "which cameras? Give a recording, or all of --fps, --readout and --exposure",

@@ -13,6 +13,7 @@ from syncaudit_calibration.plan_command import flash_plan
 from typer.testing import CliRunner
 
 from syncaudit.errors import UsageError
+from testkit.places import SAMPLE_DATA
 
 USUAL = ["--fps", "12", "--readout", "25ms", "--exposure", "8ms"]
 
@@ -51,6 +52,12 @@ def test_global_shutter_gets_long_light() -> None:
     text = plan("--fps", "12", "--readout", "0", "--exposure", "8ms")
     assert "light on for 175 ms" in text
     assert "Global shutters:" in text
+
+
+def test_one_clip_of_several_describes_the_cameras() -> None:
+    with pytest.raises(UsageError, match="16 clips"):
+        plan(str(SAMPLE_DATA))
+    assert "pulses of 2 ms" in plan(str(SAMPLE_DATA), "--clip", "flashes")
 
 
 def test_lights_fired_by_hand_are_told_how() -> None:
@@ -138,7 +145,7 @@ def test_video_can_be_left_out(tmp_path: Path) -> None:
         (["--fps", "12", "--readout", "25", "--exposure", "8ms"], "write 25ms or 0.025"),
         (["--fps", "twelve", "--readout", "25ms", "--exposure", "8ms"], "frames per second"),
         (["--fps", "12", "--readout", "25ms"], "which cameras"),
-        ([*USUAL, "--light", "candle"], "expected one of led, speedlight, torch, screen"),
+        ([*USUAL, "--light", "candle"], "'candle' is no light source"),
         ([*USUAL, "--light", "torch", "--out", "plan"], "fired by hand"),
         ([*USUAL, "--duration", "1h"], "expected a duration"),
         ([*USUAL, "--duration", "2s"], "expected one time from 10 s to 600 s"),
