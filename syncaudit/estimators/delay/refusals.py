@@ -16,9 +16,11 @@ from syncaudit.model.arrays import Floats
 MIN_LIKELIHOOD_GAP = 8.0
 # Plus this many standard deviations of the effect of the target's noise on the second.
 MAX_LOBE_Z = 4.0
-# A second lobe that explains this much is as good as the first: the rest is not noise but reflects
-# how exactly the two sensors agree.
-MAX_SECOND_SHARE = 0.98
+# What a lobe leaves unexplained is not noise alone but reflects how exactly the two sensors agree:
+# to no less than `MIN_LEFT`. A second lobe that leaves less than `MAX_LEFT` is as good as the first
+# unless it leaves this many times as much.
+MAX_LEFT, MIN_LEFT = 0.02, 0.005
+MIN_TIMES_LEFT = 2.0
 # 2BT C / (1 - C): output signal-to-noise ratio below which correlation peaks are chance
 # (Weiss & Weinstein, "Fundamental limitations in passive time delay estimation", 1983).
 MIN_OUTPUT_SNR = 50.0
@@ -56,12 +58,12 @@ def why_ambiguous(
     """
     gap = (best - runner_up) / correlation_factor
     share = -np.expm1(-2.0 * max(0.0, runner_up) / n_values)
+    least = min(MAX_LEFT, MIN_TIMES_LEFT * max(MIN_LEFT, np.exp(-2.0 * max(0.0, best) / n_values)))
     needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share**2 * np.sqrt(0.5 * n_values)
     if gap < needed:
         why = f"score {gap:.1f}; at least {needed:.0f} is needed"
-    elif share > MAX_SECOND_SHARE:
-        most = f"{100.0 * MAX_SECOND_SHARE:g} %"
-        why = f"it explains more than {most} of the motion, which is nearly periodic"
+    elif 1.0 - share < least:
+        why = f"it explains {100.0 * share:.1f} % of the motion, which is nearly periodic"
     else:
         return None
     return f"another delay fits almost as well ({why})"
