@@ -255,8 +255,8 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     assert claimed_s.min() > CONTROL_UNIT_STD_S
     assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
-    # Five of 50 honest errors lie outside once in 26 runs; of errors half as large, in nearly all.
-    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.92
+    # Six of 50 honest errors lie outside once in 26 runs; of errors half as large, in nearly all.
+    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.9
     # and not much more is claimed than needed
     assert np.sqrt(np.mean((error_s / without_s) ** 2)) > 0.7
 
@@ -289,3 +289,47 @@ def test_accelerations_felt_at_another_place(quantity):
     assert found.accepted
     assert abs(found.offset_s) < 2.5 * found.offset_std_s
     assert abs(found.offset_s) < 0.01
+
+
+@pytest.mark.parametrize("seed", [7, 8, 11])
+def test_engine_vibration_does_not_hide_the_distance_between_accelerometers(seed):
+    """The bus's sensor lies 1 m below the IMU, whose gyroscope also senses the engine at 31 Hz."""
+    drive = Drive.on_road(seed)
+    imu = drive.imu(seed, rate_hz=200.0)
+    rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]
+    lever = drive.mount @ np.array([-0.8, 0.2, 1.0])
+    turning = np.gradient(drive.turn_radps(rate.times_s), rate.times_s, axis=0)
+    moved = force.values - np.cross(turning, lever)
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=moved)
+    engine = 0.03 * np.sin(2 * np.pi * 31.0 * rate.times_s)[:, None] * drive.mount[:, 0]
+    imu[Quantity.ANGULAR_RATE] = replace(rate, values=rate.values + engine)
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, seed)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.offset_s) < 0.005  # 28 to 45 ms where the vibration counts as rotation
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_increments_of_other_widths_drift_as_well(seed):
+    """Sharp turns at first, gentle ones later: the delay of the whole says when it was measured."""
+    rng = np.random.default_rng(seed)
+    turns = ((5, 0.5), (9, -0.4), (14, 0.3), (27, 0.05), (35, -0.08), (44, 0.1))
+
+    def rate(t):
+        return sum(size * np.exp(-(((t - at) / 1.2) ** 2)) for at, size in turns)
+
+    t = np.arange(0.003, 50.0, 0.01)
+    gyro = rate(t)[:, None] * [0.0, 0.0, 1.0] + rng.normal(0.0, 0.002, (t.size, 3))
+    force = rng.normal([0.0, 0.0, 9.81], 0.05, (t.size, 3))
+    imu = {
+        Quantity.ANGULAR_RATE: activity("imu", Quantity.ANGULAR_RATE, t, gyro),
+        Quantity.SPECIFIC_FORCE: activity("imu", Quantity.SPECIFIC_FORCE, t, force),
+    }
+    t = np.arange(0.007, 50.0, 0.02)
+    yaw = np.round((rate(t) + rng.normal(0.0, 0.001, t.size)) / 0.002) * 0.002
+    stamps = Clock(drift_ppm=-1700.0, middle_s=25.0).reads(t)
+    can = {Quantity.YAW_RATE: activity("can", Quantity.YAW_RATE, stamps, yaw[:, None])}
+    (found,) = measure_can_imu(can, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.drift_ppm - 1700.0) < 3.0 * found.drift_std_ppm
+    assert found.offset_std_s < 2.0 * CONTROL_UNIT_STD_S
