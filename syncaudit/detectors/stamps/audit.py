@@ -211,6 +211,7 @@ def _audit_irregular(
     is_gap = (usual_s > 0.0) & (steps_s >= GAP * usual_s)
     for lengths_s in (steps_s, beyond_s):
         is_gap &= lengths_s > CLEARLY * _natural(lengths_s)
+    longest = int(np.argmax(np.where(is_gap, beyond_s, -np.inf) if is_gap.any() else steps_s))
     spent_s = float(np.sum(np.abs(steps_s[~is_gap])))
     rate_hz = int(np.count_nonzero(~is_gap)) / spent_s if spent_s > 0.0 else None
     audit = replace(
@@ -220,7 +221,8 @@ def _audit_irregular(
         buffering_s=rhythm.waiting_s,
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(np.sum(np.rint(steps_s[is_gap] / usual_s[is_gap]) - 1.0)),
-        lost_s=float(beyond_s[is_gap].max()) if is_gap.any() else 0.0,
+        max_gap_s=float(steps_s[longest]),
+        lost_s=float(beyond_s[longest]) if is_gap.any() else 0.0,
         steps=tuple((int(stamps[i + 1]), size_s) for i, size_s in _steps_back(steps_s, usual_s)),
         is_irregular=True,
     )

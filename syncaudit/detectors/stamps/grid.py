@@ -163,6 +163,12 @@ def _large_gaps(intervals: Floats, period: float) -> Ints:
     # Pauses between bursts can be as frequent as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
     is_gap = np.abs(excess) > max(8.0 * spread(intervals), 3.0 * period, common)
+    late_s = np.cumsum(excess)
+    for i in np.flatnonzero(is_gap & (excess > 0.0)).tolist():
+        # Samples that waited are handed over right after the pause: the delay is made up.
+        n_waiting = 2 * int(min(excess[i] / period, excess.size)) + SETTLED
+        ahead_s = late_s[i + 1 : i + 1 + n_waiting]
+        is_gap[i] = ahead_s.size == 0 or float(ahead_s.min()) > late_s[i] - 0.5 * excess[i]
     return np.where(is_gap, _whole(excess / period), 0)
 
 
