@@ -282,10 +282,11 @@ def _driver(
         turning = [np.interp(at_s, rate.times_s, axis) for axis in rate.values.T]
         channels = np.column_stack([channels, *turning])
         coupling = np.concatenate([coupling, np.full(3, LEVER_STD_M)])
+    span_s = float(np.ptp(target.times_s))
     driver = smooth_angle(
         target.times_s,
         channels,
-        width_s=max(SMOOTHING_S, forces.period_s),
+        width_s=min(max(SMOOTHING_S, forces.period_s), 0.2 * span_s),
         gaps_s=(forces.gap_start_s, forces.gap_stop_s),
     )
     return replace(driver, coupling_std=coupling, n_signals=3)

@@ -333,3 +333,15 @@ def test_increments_of_other_widths_drift_as_well(seed):
     assert found.accepted
     assert abs(found.drift_ppm - 1700.0) < 3.0 * found.drift_std_ppm
     assert found.offset_std_s < 2.0 * CONTROL_UNIT_STD_S
+
+
+@pytest.mark.parametrize("unit_s", [1e-3, 1e-6])
+def test_imu_whose_stamps_are_in_another_unit_is_refused(unit_s):
+    drive = Drive.on_road(3)
+    imu = {
+        quantity: replace(activity, times_s=activity.times_s * unit_s)
+        for quantity, activity in drive.imu(3).items()
+    }
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, 3)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert not found.accepted
