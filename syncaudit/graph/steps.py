@@ -120,15 +120,19 @@ def _is_denied(edge: Edge, seen: Sequence[Edge], edges: Sequence[Edge], span_s: 
     """
     ends = {edge.source, edge.target}
     votes = sum({other.source, other.target} == ends for other in seen)
-    return 0.0 >= votes + sum(
-        _quiet_vote(
-            other,
-            _turned(edge.step_s or 0.0, other, edge.source),
-            edge.step_after_s or 0.0,
-            span_s,
+    return (
+        votes
+        + sum(
+            _quiet_vote(
+                other,
+                _turned(edge.step_s or 0.0, other, edge.source),
+                edge.step_after_s or 0.0,
+                span_s,
+            )
+            for other in edges
+            if other.slope_ppm is not None and {other.source, other.target} == ends
         )
-        for other in edges
-        if other.slope_ppm is not None and {other.source, other.target} == ends
+        <= 0.0
     )
 
 

@@ -166,9 +166,7 @@ def test_step_that_another_measurement_of_the_same_clocks_denies_is_none(
     ppm: float, std_ppm: float, jumps: list[str], way: float
 ) -> None:
     middle = stepped("can", "imu", -0.03, step_at_ns=AT_NS)
-    other = (
-        sloped("can", "imu", ppm, std_ppm) if way > 0.0 else sloped("imu", "can", -ppm, std_ppm)
-    )
+    other = sloped("can", "imu", ppm, std_ppm) if way > 0.0 else sloped("imu", "can", -ppm, std_ppm)
     solution = solve([middle, other], ["can", "imu"], preference=["imu"])
     assert list(solution.jumps) == jumps
 
