@@ -257,8 +257,9 @@ def _driver(
     of the other axes may leak in by that much. With all axes free, body roll, which follows lateral
     acceleration, would mimic a delay of the yaw rate. Where the bus senses accelerations at another
     place than the IMU, angular accelerations times the distance are added; their integral is the
-    angular rate. Vibration in it is no rotation of the body, and at a metre as large as what is
-    sought: unless it is averaged out, it hides the distance.
+    angular rate. So is the centripetal acceleration in turns. Vibration of the gyroscope is no
+    rotation of the body, and at a metre as large as what is sought: unless it is averaged out, it
+    hides the distance.
     """
     force = imu.get(Quantity.SPECIFIC_FORCE)
     up = None if force is None else _vertical(force)
@@ -271,21 +272,20 @@ def _driver(
     if target.quantity is Quantity.ANGULAR_RATE:
         driver = imu_integral(target).mixed(np.vstack([up, across]).T)
         return replace(driver, coupling_std=np.array([np.inf, TILT_STD, TILT_STD]))
-    forces = integrate_samples(
-        target.times_s, target.values @ np.vstack([across, up]).T, is_smooth=False
-    )
-    channels = forces.at(target.times_s)
+    accelerations = target.values @ np.vstack([across, up]).T
+    angles = np.empty((target.times_s.size, 0))
     coupling = np.array([np.inf, np.inf, TILT_STD])
     rate = imu.get(Quantity.ANGULAR_RATE)
     if rate is not None:
         at_s = target.times_s + (target.epoch_ns - rate.epoch_ns) * 1e-9
-        turning = [np.interp(at_s, rate.times_s, axis) for axis in rate.values.T]
-        channels = np.column_stack([channels, *turning])
-        coupling = np.concatenate([coupling, np.full(3, LEVER_STD_M)])
+        angles = np.stack([np.interp(at_s, rate.times_s, axis) for axis in rate.values.T], axis=1)
+        accelerations = np.column_stack([accelerations, (angles @ up) ** 2])
+        coupling = np.concatenate([coupling, np.full(4, LEVER_STD_M)])
+    forces = integrate_samples(target.times_s, accelerations, is_smooth=False)
     span_s = float(np.ptp(target.times_s))
     driver = smooth_angle(
         target.times_s,
-        channels,
+        np.column_stack([forces.at(target.times_s), angles]),
         width_s=min(max(SMOOTHING_S, forces.period_s), 0.2 * span_s),
         gaps_s=(forces.gap_start_s, forces.gap_stop_s),
     )

@@ -309,6 +309,24 @@ def test_engine_vibration_does_not_hide_the_distance_between_accelerometers(seed
     assert abs(found.offset_s) < 0.005  # 28 to 45 ms where the vibration counts as rotation
 
 
+@pytest.mark.parametrize("seed", [5, 8])
+def test_centripetal_acceleration_does_not_look_like_a_delay(seed):
+    """The bus's sensor lies 1.2 m beside the IMU; the vehicle turns sharply."""
+    drive = Drive.on_road(seed)
+    drive = replace(drive, yaw=replace(drive.yaw, size=4.0 * drive.yaw.size), mean_speed_mps=4.0)
+    imu = drive.imu(seed)
+    rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]
+    lever = drive.mount @ np.array([0.0, 1.2, 0.0])
+    true = drive.turn_radps(rate.times_s)
+    turning = np.gradient(true, rate.times_s, axis=0)
+    moved = force.values - np.cross(turning, lever) - np.cross(true, np.cross(true, lever))
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=moved)
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, seed)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.offset_s) < 0.004
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_increments_of_other_widths_drift_as_well(seed):
     """Sharp turns at first, gentle ones later: the delay of the whole says when it was measured."""
