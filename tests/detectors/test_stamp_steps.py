@@ -137,3 +137,24 @@ def test_leap_to_another_epoch_is_a_step_and_loses_nothing(rate_hz):
     audit = audit_stamps(stamps)
     assert audit.missing == 0
     assert [size for _, size in audit.steps] == pytest.approx([EPOCH * 1e-9 - 5.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "jitter_s", "delay_s"), [(400.0, 3e-4, 0.0), (50.0, 2.5e-3, 0.0), (30.0, 0.0, 4e-3)]
+)
+def test_samples_lost_among_jittering_ones_are_counted(rate_hz, jitter_s, delay_s):
+    seconds = np.sort(ticks(2000, rate_hz, jitter_s=jitter_s, delay_s=delay_s, seed=6))
+    is_kept = np.random.default_rng(7).random(2000) > 0.05
+    audit = audit_stamps(nanos(seconds[is_kept]))
+    assert not audit.is_irregular
+    assert audit.rate_hz == pytest.approx(rate_hz, rel=1e-3)
+    assert audit.missing == np.count_nonzero(~is_kept[1:-1])
+    assert (audit.doubled, audit.steps) == (0, ())
+
+
+def test_step_near_the_end_among_doubled_samples_is_found():
+    seconds = np.repeat(ticks(900, 30.0, jitter_s=2e-3), 1 + (np.arange(900) % 40 == 7))
+    seconds[1:] += np.where(np.diff(seconds) == 0.0, 1e-3, 0.0)
+    seconds[-12:] -= 0.5
+    audit = audit_stamps(nanos(seconds))
+    assert [size for _, size in audit.steps] == pytest.approx([-0.5], abs=3e-3)

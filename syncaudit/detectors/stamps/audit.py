@@ -141,10 +141,12 @@ def _audit_grid(
     clean = times.copy() if ledger.steps else times
     for interval, size in ledger.steps:
         clean[interval + 1 :] -= size
+    jumps = [interval for interval, _ in ledger.steps]
     # Surplus samples share an index: the clock is fitted through one stamp each.
     if ledger.doubled:
         once = np.concatenate(([True], np.diff(index) > 0))
         fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
+        jumps = [int(np.count_nonzero(once[: interval + 1])) - 1 for interval in jumps]
     else:
         fit = fit_clock(index, clean, resolution_s=tick_s, line=ledger.line)
     residual = fit.residual_s - median(fit.residual_s)
@@ -152,7 +154,6 @@ def _audit_grid(
     rhythm = Rhythm()
     is_odd = grid.is_bunched or ledger.steps or ledger.missing or ledger.doubled
     if is_odd or jitter > MIN_SCATTER_S:
-        jumps = [interval for interval, _ in ledger.steps]
         rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
     if fit.period_s <= 0.0 or not rhythm.is_regular:
         audit, remark = _audit_irregular(stamps, rhythm, steps_s, base)
