@@ -363,3 +363,21 @@ def test_imu_whose_stamps_are_in_another_unit_is_refused(unit_s):
     signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, 3)}
     (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
     assert not found.accepted
+
+
+def test_gaps_everywhere_are_not_told_as_no_overlap():
+    """Five samples of the IMU in a row, then nothing for 0.15 s."""
+    drive = Drive.on_road(3)
+    imu = {
+        quantity: activity(
+            "imu",
+            quantity,
+            found.times_s[np.arange(found.times_s.size) % 20 < 5],
+            found.values[np.arange(found.times_s.size) % 20 < 5],
+            epoch_ns=EPOCH_NS,
+        )
+        for quantity, found in drive.imu(3).items()
+    }
+    signals = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 3)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.why == "at no delay do the two share 200 ms without a gap"
