@@ -275,24 +275,23 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     second one would outvote the measurement. Of several edges that may carry it, those whose own
     slope speaks most for equal rates do.
     """
-    known = _drift_pairs(edges)
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
         return list(edges)
+    known = _drift_pairs(edges)
+    measured = {frozenset(pair) for pair in known}
     n = 1 + max(max(edge.source, edge.target) for edge in edges)
     group = groups_of(n, known)
     out = list(edges)
     for k in sorted(range(len(edges)), key=lambda k: _cost_of_equal_rates(edges[k])):
         edge = edges[k]
-        if group[edge.source] == group[edge.target]:
+        if edge.is_loop or frozenset((edge.source, edge.target)) in measured:
             continue
-        known.append((edge.source, edge.target))
-        group = groups_of(n, known)
-        out[k] = replace(
-            edge,
-            drift_ppm=0.0,
-            drift_std_ppm=math.sqrt(2.0) * _DRIFT_PRIOR_PPM,
-            is_drift_assumed=True,
-        )
+        out[k] = replace(edge, is_drift_assumed=True)
+        if group[edge.source] != group[edge.target]:
+            std_ppm = math.sqrt(2.0) * _DRIFT_PRIOR_PPM
+            out[k] = replace(out[k], drift_ppm=0.0, drift_std_ppm=std_ppm)
+            known.append((edge.source, edge.target))
+            group = groups_of(n, known)
     return out
 
 

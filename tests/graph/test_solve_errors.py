@@ -98,3 +98,4 @@ def test_an_assumed_rate_does_not_outvote_a_measured_drift() -> None:
     solution = solve(measurements, names, reference="imu")
     assert not any(edge.is_outlier for edge in solution.edges)
     assert solution.clocks["imu2"].drift_ppm == pytest.approx(800.0, abs=10.0)
+    assert solution.clocks["can"].drift_ppm is None
