@@ -52,8 +52,9 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
 def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasurement]:
     """Withdraw what other signals measured between two clocks, one of which departs at an end.
 
-    It departs for all of their signals, even for those too weak to show it. The delay of a signal
-    that only a baseline judges is partly that of the vehicle, and may change without its clock.
+    It departs for all of their signals, even for those too weak to show it. Those that show a step
+    or a drift have explained it. The delay of a signal that only a baseline judges is partly that
+    of the vehicle, and may change without its clock.
     """
     why = {
         (pair.source, pair.target): pair.why
@@ -64,6 +65,7 @@ def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasuremen
         pair.withdrawn(reason)
         if pair.accepted
         and pair.step_s is None
+        and pair.drift_ppm is None
         and (reason := why.get((pair.source, pair.target))) is not None
         else pair
         for pair in measured

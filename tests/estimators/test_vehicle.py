@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.estimators import vehicle
+from syncaudit.estimators.delay import clock_step
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S, measure_can_imu
 from syncaudit.model import Quantity
@@ -381,3 +382,19 @@ def test_gaps_everywhere_are_not_told_as_no_overlap():
     signals = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 3)}
     (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
     assert found.why == "at no delay do the two share 200 ms without a gap"
+
+
+def test_change_that_a_step_explains_as_well_as_a_drift_is_a_departure(monkeypatch):
+    """The bus is 18 ms off at either end, whichever it is."""
+    found_step = clock_step._stepped
+
+    def without_drift(*args, **more):
+        step = found_step(*args, **more)
+        return None if step is None else replace(step, drift_ppm=0.0)
+
+    monkeypatch.setattr(clock_step, "step_over_drift", lambda *_: 0.0)
+    monkeypatch.setattr(clock_step, "_stepped", without_drift)
+    found = measured(Quantity.YAW_RATE, 1, clock=Clock(drift_ppm=-900.0, middle_s=20.0))
+    assert not found.accepted
+    assert "explained equally well by a step or a drift" in found.why
+    assert found.diagnostics["deviant_end_s"] == pytest.approx(0.018, abs=0.002)
