@@ -8,11 +8,13 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.ndimage import uniform_filter1d
 
-from syncaudit.dsp.robust import median, quantiles
+from syncaudit.dsp.robust import median
 from syncaudit.model.arrays import Bools, Floats
 
 # An interval longer than this many median periods is a gap: no interpolation across it.
 GAP_PERIODS = 4.5
+# Share of the intervals that are pauses between bunches; gaps are less frequent.
+MIN_PAUSES = 0.01
 # Steps of the grid on which averages are taken; odd, so that nothing is shifted.
 SMOOTH_STEPS = 9
 
@@ -183,8 +185,11 @@ def _through(curve: PPoly, times_s: Floats, *, is_smooth: bool) -> RunningIntegr
     # Bunched stamps have a tiny median; the mean keeps their pauses from being taken for gaps.
     usual_s = max(period_s, float(np.mean(intervals)) * 0.5)
     if not is_smooth:
-        # Bunches of up to nine: a tenth of the intervals are pauses; gaps are never that frequent.
-        usual_s = max(usual_s, quantiles(intervals, [0.9])[0] / 3.0)
+        # The pauses between bunches, in which most of the time passes, are no gaps if frequent.
+        ordered = np.sort(intervals)
+        pause_s = ordered[np.searchsorted(np.cumsum(ordered), 0.5 * float(ordered.sum()))]
+        if float(np.mean(intervals > 0.5 * pause_s)) > MIN_PAUSES:
+            usual_s = max(usual_s, float(pause_s))
     is_gap = intervals > GAP_PERIODS * usual_s
     return RunningIntegral(
         integral=curve,

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
+from syncaudit.dsp.integral import (
+    RunningIntegral,
+    integrate_samples,
+    interpolate_angle,
+    smooth_angle,
+)
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.measure import measure_delay
@@ -43,6 +48,9 @@ ACCELERATION_STD_S = 5e-3
 TILT_STD = 0.12
 # Distance between the IMU and the accelerometer of the bus, one sigma.
 LEVER_STD_M = 1.0
+# Averages of an accelerometer's signals: a quarter of an increment, which passes the motion of a
+# body on its springs (to 3 Hz) and stops engine vibration (from 20 Hz).
+SMOOTHING_S = 0.25 * MIN_WIDTH_S
 # Speed is exactly the integral of acceleration. Where the gain is not one, the correlation comes
 # from pitch and gravity: a real drive gave a delay of -242 ms with a gain of 0.4 to 0.76.
 SPEED_GAIN = (0.8, 1.25)
@@ -204,6 +212,7 @@ def _with_filter_error(
     std_s = measured.offset_std_s
     if measured.offset_s is None or std_s is None or measured.step_s is not None:
         return measured
+    at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
     others = []
     for factor in (0.5, 2.0):
         fit = fit_delay(
@@ -214,13 +223,13 @@ def _with_filter_error(
             ),
             driver,
             start_s=measured.offset_s - task.epochs_s,
+            with_drift=measured.drift_ppm is not None,
         )
         if fit is not None:
-            others.append((fit.offset_s + task.epochs_s, fit.offset_std_s))
+            drifted_s = 1e-6 * (fit.drift_ppm or 0.0) * (at_s - fit.anchor_s)
+            others.append(fit.offset_s + drifted_s + task.epochs_s)
     # Do not count the part of the differences that the random errors explain twice.
-    excess = [
-        max(0.0, (offset_s - measured.offset_s) ** 2 - 0.5 * std_s**2) for offset_s, std_s in others
-    ]
+    excess = [max(0.0, (offset_s - measured.offset_s) ** 2 - 0.5 * std_s**2) for offset_s in others]
     spread_s = math.sqrt(sum(excess) / max(1, len(excess)))
     if measured.drift_ppm is not None and measured.drift_std_ppm is not None:
         # The cause of the disagreement between widths may also mimic a drift.
@@ -247,7 +256,10 @@ def _driver(
     17 degrees: yaw is the rotation about the vertical, accelerations lie across it, and the signals
     of the other axes may leak in by that much. With all axes free, body roll, which follows lateral
     acceleration, would mimic a delay of the yaw rate. Where the bus senses accelerations at another
-    place than the IMU, angular accelerations times the distance are added.
+    place than the IMU, angular accelerations times the distance are added; their integral is the
+    angular rate. So is the centripetal acceleration in turns. Vibration of the gyroscope is no
+    rotation of the body, and at a metre as large as what is sought: unless it is averaged out, it
+    hides the distance.
     """
     force = imu.get(Quantity.SPECIFIC_FORCE)
     up = None if force is None else _vertical(force)
@@ -260,16 +272,23 @@ def _driver(
     if target.quantity is Quantity.ANGULAR_RATE:
         driver = imu_integral(target).mixed(np.vstack([up, across]).T)
         return replace(driver, coupling_std=np.array([np.inf, TILT_STD, TILT_STD]))
-    channels = target.values @ np.vstack([across, up]).T
+    accelerations = target.values @ np.vstack([across, up]).T
+    angles = np.empty((target.times_s.size, 0))
     coupling = np.array([np.inf, np.inf, TILT_STD])
     rate = imu.get(Quantity.ANGULAR_RATE)
     if rate is not None:
-        shift_s = (target.epoch_ns - rate.epoch_ns) * 1e-9
-        turning = np.gradient(rate.values, rate.times_s, axis=0)
-        lever = [np.interp(target.times_s + shift_s, rate.times_s, axis) for axis in turning.T]
-        channels = np.column_stack([channels, *lever])
-        coupling = np.concatenate([coupling, np.full(3, LEVER_STD_M)])
-    driver = integrate_samples(target.times_s, channels, is_smooth=True)
+        at_s = target.times_s + (target.epoch_ns - rate.epoch_ns) * 1e-9
+        angles = np.stack([np.interp(at_s, rate.times_s, axis) for axis in rate.values.T], axis=1)
+        accelerations = np.column_stack([accelerations, (angles @ up) ** 2])
+        coupling = np.concatenate([coupling, np.full(4, LEVER_STD_M)])
+    forces = integrate_samples(target.times_s, accelerations, is_smooth=False)
+    span_s = float(np.ptp(target.times_s))
+    driver = smooth_angle(
+        target.times_s,
+        np.column_stack([forces.at(target.times_s), angles]),
+        width_s=min(max(SMOOTHING_S, forces.period_s), 0.2 * span_s),
+        gaps_s=(forces.gap_start_s, forces.gap_stop_s),
+    )
     return replace(driver, coupling_std=coupling, n_signals=3)
 
 

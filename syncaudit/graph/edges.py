@@ -271,21 +271,35 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
 
     Otherwise a drifting camera would be known to drift against its gyroscope only, and not
     against the clock that the gyroscope is tied to by a measurement too short to show drift.
+    Clocks whose relative drift is known already, if only through others, need no assumption: a
+    second one would outvote the measurement. Of several edges that may carry it, those whose own
+    slope speaks most for equal rates do.
     """
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
         return list(edges)
-    known = {frozenset(pair) for pair in _drift_pairs(edges)}
-    return [
-        edge
-        if edge.is_loop or frozenset((edge.source, edge.target)) in known
-        else replace(
-            edge,
-            drift_ppm=0.0,
-            drift_std_ppm=math.sqrt(2.0) * _DRIFT_PRIOR_PPM,
-            is_drift_assumed=True,
-        )
-        for edge in edges
-    ]
+    known = _drift_pairs(edges)
+    measured = {frozenset(pair) for pair in known}
+    n = 1 + max(max(edge.source, edge.target) for edge in edges)
+    group = groups_of(n, known)
+    out = list(edges)
+    for k in sorted(range(len(edges)), key=lambda k: _cost_of_equal_rates(edges[k])):
+        edge = edges[k]
+        if edge.is_loop or frozenset((edge.source, edge.target)) in measured:
+            continue
+        out[k] = replace(edge, is_drift_assumed=True)
+        if group[edge.source] != group[edge.target]:
+            std_ppm = math.sqrt(2.0) * _DRIFT_PRIOR_PPM
+            out[k] = replace(out[k], drift_ppm=0.0, drift_std_ppm=std_ppm)
+            known.append((edge.source, edge.target))
+            group = groups_of(n, known)
+    return out
+
+
+def _cost_of_equal_rates(edge: Edge) -> float:
+    """Return minus the log-likelihood of no drift, up to a constant."""
+    if edge.slope_ppm is None or not edge.slope_std_ppm:
+        return math.inf
+    return math.log(edge.slope_std_ppm) + 0.5 * (edge.slope_ppm / edge.slope_std_ppm) ** 2
 
 
 def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:

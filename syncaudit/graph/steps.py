@@ -8,8 +8,9 @@ clip fits the step than none. A step k at the time t after the middle of a clip 
 information), so that an edge too noisy to see the step votes neither way. One vote is a likelihood
 ratio of 100, however far the slope is off: an edge in a hundred is wrong altogether.
 
-Of all explanations of the steps seen, the one with the fewest stepping clocks and the most votes is
-chosen. Clocks that come within one vote of it remain suspects.
+A step that other measurements of the same two clocks outvote is none. Of all explanations of the
+steps seen, the one with the fewest stepping clocks and the most votes is chosen. Clocks that come
+within one vote of it remain suspects.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ def attribute_steps(
         and not edge.is_loop
         and abs(edge.step_s) > _SIGNIFICANT * edge.step_std_s
     ]
+    seen = [edge for edge in seen if not _is_denied(edge, seen, edges, span_s)]
     found: dict[int, ClockStep] = {}
     suspects: dict[int, ClockStep] = {}
     for event in _events(seen):
@@ -109,6 +111,29 @@ def attribute_steps(
         for clock in others:
             _keep_surest(suspects, _sizes(event, [clock]))
     return SteppedClocks(steps=found, suspects=suspects)
+
+
+def _is_denied(edge: Edge, seen: Sequence[Edge], edges: Sequence[Edge], span_s: float) -> bool:
+    """Return whether other measurements of the same two clocks outvote a step between them.
+
+    Whichever clock stepped, all of them would show it. Their offsets then contradict each other.
+    """
+    ends = {edge.source, edge.target}
+    votes = sum({other.source, other.target} == ends for other in seen)
+    return (
+        votes
+        + sum(
+            _quiet_vote(
+                other,
+                _turned(edge.step_s or 0.0, other, edge.source),
+                edge.step_after_s or 0.0,
+                span_s,
+            )
+            for other in edges
+            if other.slope_ppm is not None and {other.source, other.target} == ends
+        )
+        <= 0.0
+    )
 
 
 def _keep_surest(known: dict[int, ClockStep], steps: Mapping[int, ClockStep]) -> None:

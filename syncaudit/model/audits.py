@@ -211,7 +211,7 @@ class StampAudit:
     gaps, duplicates, backwards, missing, doubled : int
         Gaps in time, equal timestamps, steps back, samples missing in gaps, surplus samples.
     max_gap_s : float, optional
-        Longest interval between neighbours.
+        Longest interval between neighbours; where time is lost, the one that loses most.
     lost_s : float, optional
         Time lost in the longest gap: the excess of its interval over the usual one, if that is at
         least half of it; 0 if there is no gap.

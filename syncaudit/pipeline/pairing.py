@@ -52,17 +52,20 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
 def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasurement]:
     """Withdraw what other signals measured between two clocks, one of which departs at an end.
 
-    It departs for all of their signals, even for those too weak to show it.
+    It departs for all of their signals, even for those too weak to show it. Those that show a step
+    or a drift have explained it. The delay of a signal that only a baseline judges is partly that
+    of the vehicle, and may change without its clock.
     """
     why = {
         (pair.source, pair.target): pair.why
         for pair in measured
-        if "deviant_end_s" in pair.diagnostics
+        if "deviant_end_s" in pair.diagnostics and not pair.is_baseline_only
     }
     return [
         pair.withdrawn(reason)
         if pair.accepted
         and pair.step_s is None
+        and pair.drift_ppm is None
         and (reason := why.get((pair.source, pair.target))) is not None
         else pair
         for pair in measured

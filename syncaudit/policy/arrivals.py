@@ -152,8 +152,8 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
     findings = []
     if audit.steps:
         at_ns, size = max(audit.steps, key=lambda step: abs(step[1]))
-        others = len(audit.steps) - 1
-        more = f", and {others} more times by less" if others else ""
+        n = len(audit.steps)
+        more = f", the largest of {n} jumps" if n > 1 else ""
         text = (
             f"{name}: the time from timestamp to arrival jumps by {word_duration(abs(size))} "
             f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns{more}: a stepped clock, or a queue"

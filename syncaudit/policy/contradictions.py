@@ -74,9 +74,11 @@ def check_departures(case: Case) -> Findings:
     cleared: set[str] = set()
     for m in case.measurements:
         ends = (case.clocks[m.source], case.clocks[m.target])
+        if m.is_baseline_only:
+            continue
         if "deviant_end_s" in m.diagnostics:
             departed = {**dict.fromkeys(ends, m), **departed}
-        elif m.accepted and not m.is_baseline_only and ends[0] != ends[1]:
+        elif m.accepted and ends[0] != ends[1]:
             is_alike = case.kinds[m.source] == case.kinds[m.target]
             (alike if is_alike else cleared).update(ends)
     findings = []

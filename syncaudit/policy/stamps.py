@@ -180,13 +180,15 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
     usual_s = 1.0 / audit.rate_hz if audit.rate_hz else 0.0
     # Verdicts of older versions do not state lost time.
     lost_s = longest_s - usual_s if audit.lost_s is None else audit.lost_s
+    if lost_s > 0.0:
+        usual_s = longest_s - lost_s  # that of the message with the gap, of several on a bus
     limit_s = _most_lost(limits, usual_s)
     if not audit.gaps and (limit_s is None or lost_s <= limit_s):
         return findings
     periods = f" ({longest_s / usual_s:.3g} periods)" if usual_s else ""
     text = (
-        f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap: "
-        f"{word_duration(lost_s)} are lost"
+        f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap, "
+        f"{word_duration(lost_s)} more than usual"
     )
     return [*findings, limited(ReasonCode.GAP, name, text, lost_s, limit_s)]
 
@@ -224,10 +226,9 @@ def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
     if not audit.steps:
         return []
     at_ns, step_s = max(audit.steps, key=lambda step: abs(step[1]))
-    others = len(audit.steps) - 1
     text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at timestamp {at_ns}"
-    if others:
-        text = f"{text}, and {others} more times by less"
+    if len(audit.steps) > 1:
+        text = f"{text}, the largest of {len(audit.steps)} jumps"
     is_over = limits.step_s is not None and abs(step_s) > limits.step_s
     return [limited(ReasonCode.STEP, name, text, step_s, limits.step_s, is_over=is_over)]
 

@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.detectors.stamps.steps import find_level_steps
 from syncaudit.detectors.stamps.streams import audit_stamps
-from testkit.stamp_series import nanos, ticks
+from testkit.stamp_series import EPOCH, nanos, ticks
 
 
 def bunched(n=2487, seed=2):
@@ -109,3 +109,52 @@ def test_step_above_the_least_size_is_found(jump_ms: float, n_found: int) -> Non
     times[120:] += jump_ms * 1e-3
     found = find_level_steps(np.arange(240), times, min_size_s=1.6e-3)
     assert len(found) == n_found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_samples_that_wait_in_a_queue_are_neither_lost_nor_a_step(seed):
+    """Each sample of a 200 Hz device waits 8 ms on average, and none overtakes another."""
+    late = np.maximum.accumulate(ticks(4000, 200.0, delay_s=0.008, seed=seed))
+    audit = audit_stamps(nanos(late))
+    assert (audit.missing, audit.gaps, audit.steps) == (0, 0, ())
+    assert audit.rate_hz == pytest.approx(200.0, abs=0.1)
+
+
+@pytest.mark.parametrize("rate_hz", [15.0, 29.97, 100.0])
+def test_every_roll_over_of_a_counter_has_its_full_size(rate_hz):
+    """A counter of nanoseconds with 32 bits rolls over six times in 27 s."""
+    seconds = ticks(int(27 * rate_hz), rate_hz)
+    audit = audit_stamps(np.rint(seconds * 1e9).astype(np.int64) % 2**32)
+    assert audit.rate_hz == pytest.approx(rate_hz, rel=1e-6)
+    sizes = [size for _, size in audit.steps]
+    assert sizes == pytest.approx([-(2**32) * 1e-9] * 6, abs=1e-6)
+
+
+@pytest.mark.parametrize("rate_hz", [10.0, 50.0])
+def test_leap_to_another_epoch_is_a_step_and_loses_nothing(rate_hz):
+    stamps = nanos(ticks(500, rate_hz))
+    stamps[:200] -= EPOCH - 5_000_000_000
+    audit = audit_stamps(stamps)
+    assert audit.missing == 0
+    assert [size for _, size in audit.steps] == pytest.approx([EPOCH * 1e-9 - 5.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "jitter_s", "delay_s"), [(400.0, 3e-4, 0.0), (50.0, 2.5e-3, 0.0), (30.0, 0.0, 4e-3)]
+)
+def test_samples_lost_among_jittering_ones_are_counted(rate_hz, jitter_s, delay_s):
+    seconds = np.sort(ticks(2000, rate_hz, jitter_s=jitter_s, delay_s=delay_s, seed=6))
+    is_kept = np.random.default_rng(7).random(2000) > 0.05
+    audit = audit_stamps(nanos(seconds[is_kept]))
+    assert not audit.is_irregular
+    assert audit.rate_hz == pytest.approx(rate_hz, rel=1e-3)
+    assert audit.missing == np.count_nonzero(~is_kept[1:-1])
+    assert (audit.doubled, audit.steps) == (0, ())
+
+
+def test_step_near_the_end_among_doubled_samples_is_found():
+    seconds = np.repeat(ticks(900, 30.0, jitter_s=2e-3), 1 + (np.arange(900) % 40 == 7))
+    seconds[1:] += np.where(np.diff(seconds) == 0.0, 1e-3, 0.0)
+    seconds[-12:] -= 0.5
+    audit = audit_stamps(nanos(seconds))
+    assert [size for _, size in audit.steps] == pytest.approx([-0.5], abs=3e-3)

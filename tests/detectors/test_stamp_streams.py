@@ -38,6 +38,14 @@ def test_bus_is_audited_message_by_message():
     assert any(text.startswith("speed: ") for text in audit.warnings)
 
 
+def test_gap_of_a_bus_is_that_of_the_message_that_loses_most():
+    fast = nanos(np.delete(ticks(3000, 100.0), slice(500, 580)))
+    slow = nanos(ticks(30, 1.0))
+    audit = audit_stream(bus(channel("yaw_rate", fast), channel("odometer", slow)))
+    assert audit.max_gap_s == pytest.approx(0.81)
+    assert audit.lost_s == pytest.approx(0.80)
+
+
 def test_signals_of_one_message_count_once():
     stamps = nanos(np.delete(ticks(500, 50.0, jitter_s=2e-4), [250]))
     assert audit_stream(bus(channel("speed", stamps), channel("brake", stamps))).missing == 1

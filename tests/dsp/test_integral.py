@@ -125,7 +125,7 @@ def test_single_lost_samples_are_no_gaps():
     assert integrate_samples(t, t[:, None], is_smooth=True).gap_start_s.size == 0
 
 
-@pytest.mark.parametrize("n_per_bunch", [2, 3, 4, 6])
+@pytest.mark.parametrize("n_per_bunch", [2, 3, 4, 6, 10, 32])
 def test_pauses_between_bunches_are_no_gaps(n_per_bunch):
     """A USB adapter delivers messages in bunches: their median interval is tiny."""
     k = np.arange(600)

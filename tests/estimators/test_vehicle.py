@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.estimators import vehicle
+from syncaudit.estimators.delay import clock_step
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S, measure_can_imu
 from syncaudit.model import Quantity
@@ -255,8 +256,8 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     assert claimed_s.min() > CONTROL_UNIT_STD_S
     assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
-    # Five of 50 honest errors lie outside once in 26 runs; of errors half as large, in nearly all.
-    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.92
+    # Six of 50 honest errors lie outside once in 26 runs; of errors half as large, in nearly all.
+    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.9
     # and not much more is claimed than needed
     assert np.sqrt(np.mean((error_s / without_s) ** 2)) > 0.7
 
@@ -289,3 +290,111 @@ def test_accelerations_felt_at_another_place(quantity):
     assert found.accepted
     assert abs(found.offset_s) < 2.5 * found.offset_std_s
     assert abs(found.offset_s) < 0.01
+
+
+@pytest.mark.parametrize("seed", [7, 8, 11])
+def test_engine_vibration_does_not_hide_the_distance_between_accelerometers(seed):
+    """The bus's sensor lies 1 m below the IMU, whose gyroscope also senses the engine at 31 Hz."""
+    drive = Drive.on_road(seed)
+    imu = drive.imu(seed, rate_hz=200.0)
+    rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]
+    lever = drive.mount @ np.array([-0.8, 0.2, 1.0])
+    turning = np.gradient(drive.turn_radps(rate.times_s), rate.times_s, axis=0)
+    moved = force.values - np.cross(turning, lever)
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=moved)
+    engine = 0.03 * np.sin(2 * np.pi * 31.0 * rate.times_s)[:, None] * drive.mount[:, 0]
+    imu[Quantity.ANGULAR_RATE] = replace(rate, values=rate.values + engine)
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, seed)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.offset_s) < 0.005  # 28 to 45 ms where the vibration counts as rotation
+
+
+@pytest.mark.parametrize("seed", [5, 8])
+def test_centripetal_acceleration_does_not_look_like_a_delay(seed):
+    """The bus's sensor lies 1.2 m beside the IMU; the vehicle turns sharply."""
+    drive = Drive.on_road(seed)
+    drive = replace(drive, yaw=replace(drive.yaw, size=4.0 * drive.yaw.size), mean_speed_mps=4.0)
+    imu = drive.imu(seed)
+    rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]
+    lever = drive.mount @ np.array([0.0, 1.2, 0.0])
+    true = drive.turn_radps(rate.times_s)
+    turning = np.gradient(true, rate.times_s, axis=0)
+    moved = force.values - np.cross(turning, lever) - np.cross(true, np.cross(true, lever))
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=moved)
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, seed)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.offset_s) < 0.004
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_increments_of_other_widths_drift_as_well(seed):
+    """Sharp turns at first, gentle ones later: the delay of the whole says when it was measured."""
+    rng = np.random.default_rng(seed)
+    turns = ((5, 0.5), (9, -0.4), (14, 0.3), (27, 0.05), (35, -0.08), (44, 0.1))
+
+    def rate(t):
+        return sum(size * np.exp(-(((t - at) / 1.2) ** 2)) for at, size in turns)
+
+    t = np.arange(0.003, 50.0, 0.01)
+    gyro = rate(t)[:, None] * [0.0, 0.0, 1.0] + rng.normal(0.0, 0.002, (t.size, 3))
+    force = rng.normal([0.0, 0.0, 9.81], 0.05, (t.size, 3))
+    imu = {
+        Quantity.ANGULAR_RATE: activity("imu", Quantity.ANGULAR_RATE, t, gyro),
+        Quantity.SPECIFIC_FORCE: activity("imu", Quantity.SPECIFIC_FORCE, t, force),
+    }
+    t = np.arange(0.007, 50.0, 0.02)
+    yaw = np.round((rate(t) + rng.normal(0.0, 0.001, t.size)) / 0.002) * 0.002
+    stamps = Clock(drift_ppm=-1700.0, middle_s=25.0).reads(t)
+    can = {Quantity.YAW_RATE: activity("can", Quantity.YAW_RATE, stamps, yaw[:, None])}
+    (found,) = measure_can_imu(can, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.drift_ppm - 1700.0) < 3.0 * found.drift_std_ppm
+    assert found.offset_std_s < 2.0 * CONTROL_UNIT_STD_S
+
+
+@pytest.mark.parametrize("unit_s", [1e-3, 1e-6])
+def test_imu_whose_stamps_are_in_another_unit_is_refused(unit_s):
+    drive = Drive.on_road(3)
+    imu = {
+        quantity: replace(activity, times_s=activity.times_s * unit_s)
+        for quantity, activity in drive.imu(3).items()
+    }
+    signals = {Quantity.LATERAL_ACCEL: drive.can(Quantity.LATERAL_ACCEL, 3)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert not found.accepted
+
+
+def test_gaps_everywhere_are_not_told_as_no_overlap():
+    """Five samples of the IMU in a row, then nothing for 0.15 s."""
+    drive = Drive.on_road(3)
+    imu = {
+        quantity: activity(
+            "imu",
+            quantity,
+            found.times_s[np.arange(found.times_s.size) % 20 < 5],
+            found.values[np.arange(found.times_s.size) % 20 < 5],
+            epoch_ns=EPOCH_NS,
+        )
+        for quantity, found in drive.imu(3).items()
+    }
+    signals = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 3)}
+    (found,) = measure_can_imu(signals, imu, max_offset_s=2.0)
+    assert found.why == "at no delay do the two share 200 ms without a gap"
+
+
+def test_change_that_a_step_explains_as_well_as_a_drift_is_a_departure(monkeypatch):
+    """The bus is 18 ms off at either end, whichever it is."""
+    found_step = clock_step._stepped
+
+    def without_drift(*args, **more):
+        step = found_step(*args, **more)
+        return None if step is None else replace(step, drift_ppm=0.0)
+
+    monkeypatch.setattr(clock_step, "step_over_drift", lambda *_: 0.0)
+    monkeypatch.setattr(clock_step, "_stepped", without_drift)
+    found = measured(Quantity.YAW_RATE, 1, clock=Clock(drift_ppm=-900.0, middle_s=20.0))
+    assert not found.accepted
+    assert "explained equally well by a step or a drift" in found.why
+    assert found.diagnostics["deviant_end_s"] == pytest.approx(0.018, abs=0.002)

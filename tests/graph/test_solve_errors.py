@@ -84,3 +84,18 @@ def test_misfit_of_one_block_does_not_blur_another() -> None:
     solution = solve(measurements, ["a", "b", "c"], reference="b")
     assert (solution.clocks["a"].offset_std_s or 0.0) > 1.4 * STD_S
     assert solution.clocks["c"].offset_std_s == pytest.approx(STD_S, rel=1e-6)
+
+
+def test_an_assumed_rate_does_not_outvote_a_measured_drift() -> None:
+    """Both IMUs are tied to a bus that is too vague to show which of them drifts."""
+    names = ["imu", "imu2", "can"]
+    vague = {"drift_std_ppm": 400.0}
+    measurements = [
+        pair("imu2", "imu", 0.0, 2e-4, drift_ppm=800.0, drift_std_ppm=50.0),
+        pair("can", "imu", 0.0, 2e-3, diagnostics=vague | {"drift_ppm": 50.0}),
+        pair("can", "imu2", 0.0, 2e-3, diagnostics=vague | {"drift_ppm": -700.0}),
+    ]
+    solution = solve(measurements, names, reference="imu")
+    assert not any(edge.is_outlier for edge in solution.edges)
+    assert solution.clocks["imu2"].drift_ppm == pytest.approx(800.0, abs=10.0)
+    assert solution.clocks["can"].drift_ppm is None

@@ -153,6 +153,24 @@ def test_pair_too_noisy_to_show_a_step_clears_nobody() -> None:
     assert (solution.clocks["b"].offset_std_s or 0.0) > 0.01
 
 
+@pytest.mark.parametrize(
+    ("ppm", "std_ppm", "jumps"),
+    [
+        (0.0, SLOPE_PPM / 5.0, []),  # the yaw rate would have shown what lateral acceleration did
+        (-SLOPE_PPM, SLOPE_PPM / 5.0, ["can"]),
+        (0.0, 2.0 * SLOPE_PPM, ["can"]),
+    ],
+)
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_step_that_another_measurement_of_the_same_clocks_denies_is_none(
+    ppm: float, std_ppm: float, jumps: list[str], way: float
+) -> None:
+    middle = stepped("can", "imu", -0.03, step_at_ns=AT_NS)
+    other = sloped("can", "imu", ppm, std_ppm) if way > 0.0 else sloped("imu", "can", -ppm, std_ppm)
+    solution = solve([middle, other], ["can", "imu"], preference=["imu"])
+    assert list(solution.jumps) == jumps
+
+
 def test_slope_at_an_end_tells_nothing_of_a_step_there() -> None:
     end = stepped("a", "imu", -0.03, step_at_ns=AT_NS + 10 * 10**9)
     quiet = [sloped(name, "imu", 0.0, SLOPE_PPM / 5.0) for name in "bc"]

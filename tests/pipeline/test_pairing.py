@@ -137,3 +137,22 @@ def test_clock_that_departs_at_an_end_departs_for_all_signals():
     assert not found[1].accepted
     assert found[1].why == words
     assert found[2] is other
+
+
+def test_signal_that_shows_the_drift_of_its_clock_is_kept():
+    words = "its first 15.1 s fit +50 ms more than the rest of it"
+    figures = {"deviant_end_s": 0.05}
+    weak = refused_pair("can", "imu", words, method="lateral_accel", diagnostics=figures)
+    yaw = pair("can", "imu", 0.0, method="yaw_rate", drift_ppm=1900.0, drift_std_ppm=90.0)
+    assert _without_deviant([weak, yaw]) == [weak, yaw]
+
+
+def test_signal_with_the_dynamics_of_the_vehicle_departs_alone():
+    """A slope at the start of a drive looks like acceleration: the speed does not show it."""
+    words = "its first 3.7 s fit -400 ms more than the rest of it"
+    figures = {"deviant_end_s": -0.4}
+    speed = refused_pair(
+        "can", "imu", words, method="speed", diagnostics=figures, is_baseline_only=True
+    )
+    yaw = pair("can", "imu", 0.0, method="yaw_rate")
+    assert _without_deviant([speed, yaw]) == [speed, yaw]

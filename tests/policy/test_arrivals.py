@@ -14,8 +14,8 @@ def test_many_jumps_of_the_delay_are_told_once_with_the_worst() -> None:
     (finding,) = judge_measured(stamps={"imu": stamp_audit(arrival=audit)}).warnings
     assert finding.severity is Severity.WARNING
     assert finding.message == (
-        "imu: the time from timestamp to arrival jumps by 50 ms (up) at 1004 ns, and 4 more "
-        "times by less: a stepped clock, or a queue"
+        "imu: the time from timestamp to arrival jumps by 50 ms (up) at 1004 ns, the "
+        "largest of 5 jumps: a stepped clock, or a queue"
     )
 
 

@@ -40,8 +40,8 @@ def said(text: str, *, is_figure: bool = False) -> StampRemark:
         (
             {"missing": 7, "gaps": 1, "max_gap_s": 0.66},
             "gap",
-            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap: 577 ms are lost; "
-            "limit 417 ms",
+            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap, 577 ms more than "
+            "usual; limit 417 ms",
         ),
         (
             {"duplicates": 3},
@@ -120,8 +120,8 @@ def test_single_dropped_frame_is_worded() -> None:
     result = judge_measured(stamps={"cam_rear": stamp_audit(missing=1, gaps=1, max_gap_s=1 / 6)})
     assert [w.message for w in result.warnings] == [
         "cam_rear lacks 1 of 241 frames (0.415 %); limit 5 %",
-        "cam_rear is silent for 167 ms (2 periods) at its longest gap: 83.3 ms are lost; limit "
-        "417 ms",
+        "cam_rear is silent for 167 ms (2 periods) at its longest gap, 83.3 ms more than usual; "
+        "limit 417 ms",
     ]
 
 
@@ -145,6 +145,15 @@ def test_gaps_count_by_what_they_lose(rate_hz: float, longest_s: float, is_defec
     assert ("gap" in [code for code, _ in reason_codes(result)]) == is_defect
 
 
+def test_gap_of_a_slow_message_is_counted_in_its_own_periods() -> None:
+    """The odometer of a bus comes once a second, and one is missing."""
+    figures = stamp_audit(rate_hz=100.0, max_gap_s=2.0, lost_s=1.0, gaps=1, missing=1)
+    result = judge_measured(stamps={"can": figures})
+    assert "can is silent for 2 s (2 periods) at its longest gap, 1 s more than usual" in [
+        finding.message.partition(";")[0] for finding in result.warnings
+    ]
+
+
 def test_verdicts_of_older_versions_state_no_lost_time() -> None:
     old = stamp_audit(rate_hz=100.0, max_gap_s=0.4, gaps=1, missing=39)
     assert reason_codes(judge_measured(stamps={"imu": old})) == [("gap", "imu")]
@@ -164,8 +173,8 @@ def test_each_code_rejects_once_for_a_source() -> None:
     assert sorted(code for code, _ in reason_codes(result)) == ["duplicate", "jitter", "step"]
     (step,) = [finding for finding in result.reasons if finding.code is ReasonCode.STEP]
     assert step.message == (
-        f"cam_rear jumps by 59 ms against its own rate at timestamp {AT_NS + 39}, and 39 more "
-        "times by less; limit 10 ms"
+        f"cam_rear jumps by 59 ms against its own rate at timestamp {AT_NS + 39}, the "
+        "largest of 40 jumps; limit 10 ms"
     )
 
 

@@ -141,10 +141,12 @@ def _audit_grid(
     clean = times.copy() if ledger.steps else times
     for interval, size in ledger.steps:
         clean[interval + 1 :] -= size
+    jumps = [interval for interval, _ in ledger.steps]
     # Surplus samples share an index: the clock is fitted through one stamp each.
     if ledger.doubled:
         once = np.concatenate(([True], np.diff(index) > 0))
         fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
+        jumps = [int(np.count_nonzero(once[: interval + 1])) - 1 for interval in jumps]
     else:
         fit = fit_clock(index, clean, resolution_s=tick_s, line=ledger.line)
     residual = fit.residual_s - median(fit.residual_s)
@@ -152,7 +154,6 @@ def _audit_grid(
     rhythm = Rhythm()
     is_odd = grid.is_bunched or ledger.steps or ledger.missing or ledger.doubled
     if is_odd or jitter > MIN_SCATTER_S:
-        jumps = [interval for interval, _ in ledger.steps]
         rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
     if fit.period_s <= 0.0 or not rhythm.is_regular:
         audit, remark = _audit_irregular(stamps, rhythm, steps_s, base)
@@ -211,6 +212,7 @@ def _audit_irregular(
     is_gap = (usual_s > 0.0) & (steps_s >= GAP * usual_s)
     for lengths_s in (steps_s, beyond_s):
         is_gap &= lengths_s > CLEARLY * _natural(lengths_s)
+    longest = int(np.argmax(np.where(is_gap, beyond_s, -np.inf) if is_gap.any() else steps_s))
     spent_s = float(np.sum(np.abs(steps_s[~is_gap])))
     rate_hz = int(np.count_nonzero(~is_gap)) / spent_s if spent_s > 0.0 else None
     audit = replace(
@@ -220,7 +222,8 @@ def _audit_irregular(
         buffering_s=rhythm.waiting_s,
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(np.sum(np.rint(steps_s[is_gap] / usual_s[is_gap]) - 1.0)),
-        lost_s=float(beyond_s[is_gap].max()) if is_gap.any() else 0.0,
+        max_gap_s=float(steps_s[longest]),
+        lost_s=float(beyond_s[longest]) if is_gap.any() else 0.0,
         steps=tuple((int(stamps[i + 1]), size_s) for i, size_s in _steps_back(steps_s, usual_s)),
         is_irregular=True,
     )

@@ -27,6 +27,14 @@ SOLID_RUN = 5
 # Samples on either side from which the phase is read.
 PHASE_WINDOW = 15
 
+# Share of intervals below half a period up to which a clock can be followed. Gaussian jitter of a
+# sixth of a period and exponential delays of as much reach it; beyond, samples change places.
+MOST_SHORT = 0.02
+# Mean cosine of the phases between samples: such jitter gives 0.3, changing rates on average 0.
+MIN_AGREEMENT = 0.25
+# Part of a sample's error by which the phase of the clock follows it.
+LOOP_GAIN = 0.1
+
 # A shortfall within this many intervals of a gap is offset against it.
 SETTLED = 8
 # Samples at either end where too few others confirm a backward step.
@@ -124,8 +132,9 @@ def number_samples(intervals_s: Floats) -> Grid | None:
     if period <= 0.0:
         return None
     if is_bunched:
-        extra = _settled(_large_gaps(intervals_s, period))
-        return Grid(period_s=period, extra=extra, is_bunched=True)
+        tracked = _tracked(intervals_s)
+        period, extra = tracked or (period, _large_gaps(intervals_s, period))
+        return Grid(period_s=period, extra=_settled(extra), is_bunched=True)
     extra = _between_runs(intervals_s, period)
     # A long gap multiplies the error of the period: refine it once over the numbered samples.
     if extra.size and int(np.max(np.abs(extra))) > 20:
@@ -157,12 +166,59 @@ def _settled(extra: Ints) -> Ints:
     return extra
 
 
+def _tracked(intervals: Floats) -> tuple[float, Ints] | None:
+    """Follow the clock of samples that jitter too much for single intervals to be numbered.
+
+    Every sample gets the number of the nearest tick of a clock whose phase and period follow the
+    stamps (a phase-locked loop of second order, critically damped). The period is first the mean of
+    the intervals nearest to it. None where many intervals are shorter than half of it, or most of
+    the time lies in longer ones, as in bursts, or where the phases of samples a few intervals apart
+    hardly agree (Rayleigh), as where the rate changes.
+
+    Returns
+    -------
+    period_s : float
+        Sampling period.
+    extra : ndarray of int64, shape (n - 1,)
+        As for `Grid`.
+    """
+    period = median(intervals[intervals > 0.0])
+    for _ in range(3):
+        near = intervals[np.abs(intervals - period) < 0.5 * period]
+        period = float(np.mean(near)) if near.size else period
+    is_short = intervals < 0.5 * period
+    if float(np.mean(is_short)) > MOST_SHORT or period < 0.5 * float(np.mean(intervals)):
+        return None
+    times = np.cumsum(intervals)
+    phases = 2.0 * np.pi * (times[SETTLED:] - times[:-SETTLED]) / period
+    if not phases.size or float(np.mean(np.cos(phases))) < MIN_AGREEMENT:
+        return None
+    first_s = period
+    since_tick_s = 0.0
+    ticks = []
+    for interval in intervals.tolist():
+        since_tick_s += interval
+        n_ticks = round(since_tick_s / period)
+        since_tick_s -= n_ticks * period
+        ticks.append(n_ticks)
+        period += 0.25 * LOOP_GAIN**2 * since_tick_s
+        period = min(max(period, 0.95 * first_s), 1.05 * first_s)
+        since_tick_s *= 1.0 - LOOP_GAIN
+    return first_s, np.array(ticks, dtype=np.int64) - 1
+
+
 def _large_gaps(intervals: Floats, period: float) -> Ints:
     """Count only gaps that bunching cannot explain; the rest is left to the step search."""
     excess = intervals - period
     # Pauses between bursts can be as frequent as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
     is_gap = np.abs(excess) > max(8.0 * spread(intervals), 3.0 * period, common)
+    late_s = np.cumsum(excess)
+    for i in np.flatnonzero(is_gap & (excess > 0.0)).tolist():
+        # Samples that waited are handed over right after the pause: the delay is made up.
+        n_waiting = 2 * int(min(excess[i] / period, excess.size)) + SETTLED
+        ahead_s = late_s[i + 1 : i + 1 + n_waiting]
+        is_gap[i] = ahead_s.size == 0 or float(ahead_s.min()) > late_s[i] - 0.5 * excess[i]
     return np.where(is_gap, _whole(excess / period), 0)
 
 

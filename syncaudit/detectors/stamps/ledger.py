@@ -8,9 +8,10 @@ import numpy as np
 
 from syncaudit.detectors.stamps.clock import centred
 from syncaudit.detectors.stamps.grid import Grid, numbers
-from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
+from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps, refine_steps
 from syncaudit.dsp.robust import robust_line
 from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.time import MAX_SPAN_S
 
 # Smallest step reported, in periods: exposure control and scheduling cause smaller ones.
 MIN_STEP_PERIODS = 0.02
@@ -49,8 +50,8 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     extra = grid.extra.copy()
     stepped: dict[int, float] = {}
     # A backward step cannot be missing samples; surplus samples explain it only if there are enough
-    # short intervals.
-    for i in np.flatnonzero(extra < 0).tolist():
+    # short intervals. Nor is a leap to another epoch, longer than any recording.
+    for i in np.flatnonzero((extra < 0) | (extra > MAX_SPAN_S / period)).tolist():
         if extra[i] != -1 or not 0.0 <= steps_s[i] < 0.5 * period:
             stepped[i] = float(extra[i]) * period
             extra[i] = 0
@@ -64,7 +65,13 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     is_plain = not found and not stepped
     for step in found:
         _book(step, extra, stepped, period)
-    stepped = {i: size for i, size in stepped.items() if abs(size) >= floor}
+    # Whole periods, multiplied, would multiply the error of the period.
+    sized = refine_steps(
+        numbers(extra),
+        times,
+        [LevelStep(interval=i, size_s=size, std_s=0.0) for i, size in sorted(stepped.items())],
+    )
+    stepped = {step.interval: step.size_s for step in sized if abs(step.size_s) >= floor}
     is_gap = extra > 0
     for i, size in stepped.items():
         if size > 1.5 * period:
@@ -96,7 +103,7 @@ def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float
     jump = size / period
     # The rate may differ across a long gap: 50 ppm of it are not a phase change.
     slack = max(WHOLE_PERIODS, 3.0 * step.std_s / period) + 5e-5 * abs(jump)
-    if jump > 0.5 and abs(jump - round(jump)) < slack:
+    if jump > 0.5 and abs(jump - round(jump)) < slack and size <= MAX_SPAN_S:
         extra[at] = round(jump)
         stepped.pop(at, None)
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.detectors.stamps.clock import fit_clock, has_floor, mean_waiting
+from syncaudit.detectors.stamps.clock import fit_clock, has_floor, mean_waiting, scatter
 from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats
@@ -104,7 +104,7 @@ def rhythm_of(
         return _irregular(steps_s, usual_s, residual_s)
     level_s = _running_median(residual_s, LEVEL)
     single_s = residual_s - level_s
-    jitter_s = spread(single_s)
+    jitter_s = scatter(single_s - median(single_s))
     if spread(level_s) <= WANDERS * jitter_s:
         return Rhythm()
     return Rhythm(jitter_s=jitter_s, waiting_s=_waiting(single_s), single_s=single_s)

@@ -59,7 +59,7 @@ def find_level_steps(
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
-    window = min(max(n // 6, 6), 64)  # samples that are averaged on either side of a jump
+    window = _window(n)
     x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
@@ -77,7 +77,7 @@ def find_level_steps(
             found[at] = (old + step.size_s, step.std_s)
             work[at + 1 :] -= step.size_s
     steps = [LevelStep(interval=at, size_s=v[0], std_s=v[1]) for at, v in sorted(found.items())]
-    sized = _refined(x, times_s, steps, 4 * window)
+    sized = refine_steps(index, times_s, steps)
     return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
 
 
@@ -114,10 +114,20 @@ def _jumps(residual: Floats, window: int) -> Floats:
     return jump
 
 
-def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> list[LevelStep]:
-    """Measure the sizes again, against a slope unaffected by steps."""
+def _window(n: int) -> int:
+    """Return how many of n samples are averaged on either side of a jump."""
+    return min(max(n // 6, 6), 64)
+
+
+def refine_steps(index: Ints, times: Floats, steps: list[LevelStep]) -> list[LevelStep]:
+    """Measure the sizes again, against a slope unaffected by steps.
+
+    `index`, shape (n,): sample numbers. `times`, shape (n,): stamps in seconds. `steps`: ordered by
+    interval. Those smaller than half of the jitter are left out.
+    """
     if not steps:
         return steps
+    x, reach = centred(index), 4 * _window(times.size)
     edges = [0, *(s.interval + 1 for s in steps), times.size]
     slopes, weights = [], []
     for a, b in pairwise(edges):

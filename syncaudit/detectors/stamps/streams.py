@@ -97,6 +97,7 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, Ints]]) -> StampA
     each = [audit for _, audit in audits]
     fastest = max(each, key=lambda a: a.rate_hz or 0.0)
     worst = max(each, key=lambda a: a.jitter_s if a.jitter_s is not None else -1.0)
+    longest = max(each, key=lambda a: (a.lost_s or 0.0, a.max_gap_s or 0.0))
     return StampAudit(
         samples=int(stream.time_ns.size),
         rate_hz=fastest.rate_hz,
@@ -104,8 +105,8 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, Ints]]) -> StampA
         clock_fit=worst.clock_fit,
         jitter_max_s=_most([a.jitter_max_s for a in each]),
         buffering_s=_most([a.buffering_s for a in each]),
-        max_gap_s=_most([a.max_gap_s for a in each]),
-        lost_s=_most([a.lost_s for a in each]),
+        max_gap_s=longest.max_gap_s,
+        lost_s=longest.lost_s,
         gaps=sum(a.gaps for a in each),
         duplicates=sum(a.duplicates for a in each),
         backwards=sum(a.backwards for a in each),

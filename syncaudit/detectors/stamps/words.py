@@ -116,8 +116,8 @@ def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
     )
     text = (
         f"no regular clock fits the timestamps (intervals of {_in_ms(shortest_s)} to "
-        f"{_in_ms(longest_s)}): variable rate, software-timed sampling, or several sources in "
-        "one column"
+        f"{_in_ms(longest_s)}): variable rate, software-timed sampling, samples lost among "
+        "jittering ones, or several sources in one column"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
 

@@ -262,7 +262,8 @@ def step_for_drift(
     """Return the step that is likelier than a drift, or why neither can be reported.
 
     If both are None, the drift stands. `fit`: one delay for the whole clip. `figures`: with the
-    drift, which is removed if a step is returned.
+    drift, which is removed if a step is returned. If neither can be reported, they get the
+    departure of the clock at either end.
     """
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
@@ -278,6 +279,7 @@ def step_for_drift(
     drifts_anyhow = abs(step.drift_ppm) > DRIFT_Z * step.drift_std_ppm
     if gain <= -MIN_LIKELIHOOD_GAP or (drifts_anyhow and not is_likelier):
         return None, None
+    figures["deviant_end_s"] = 0.5e-6 * figures["drift_ppm"] * fit.span_s
     return None, why_either(figures["drift_ppm"], fit.span_s)
 
 

@@ -69,7 +69,9 @@ def measure_delay(
     search = _search(task, increments, driver, range_s)
     curve = search.curve(*range_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
-        return refuse(task, middle_s, "the two do not overlap in time", rows=n)
+        width_ms = 1e3 * median(increments.width_s)
+        why = f"at no delay do the two share {width_ms:.3g} ms without a gap"
+        return refuse(task, middle_s, why, rows=n)
     measured = _refine(task, increments, driver, search, curve, range_s)
     return replace(measured, evidence=curve.agreement(search.values.size, task.epochs_s))
 

@@ -1,0 +1,51 @@
+"""Inertial tables whose values stopped changing."""
+
+import numpy as np
+import pytest
+
+from syncaudit.model import ImuSpec, ReasonCode, Severity
+from syncaudit.readers.imu import read_imu
+from testkit.stamp_series import nanos
+
+RATE_HZ = 100.0
+
+
+def read(folder, values):
+    """Return the stream of a table with the given values, shape (n, 6), at 100 Hz."""
+    names = [f"{kind}_{axis}" for kind in ("gyro", "accel") for axis in "xyz"]
+    stamps = nanos(np.arange(len(values)) / RATE_HZ)
+    lines = [",".join(["timestamp_ns", *names])]
+    rows = [",".join(f"{x:.4f}" for x in row) for row in values]
+    lines += [f"{t},{row}" for t, row in zip(stamps, rows, strict=True)]
+    (folder / "imu.csv").write_text("\n".join(lines))
+    return read_imu("imu", ImuSpec(kind="imu", uri="imu.csv"), f"{folder}/")
+
+
+def noise(n=2000, seed=1):
+    return np.random.default_rng(seed).normal([0, 0, 0, 0, 0, 9.81], 0.01, (n, 6))
+
+
+def test_sensor_that_hangs_is_warned_of(tmp_path):
+    values = noise()
+    values[700:860] = values[700]
+    (finding,) = read(tmp_path, values).findings
+    assert (finding.code, finding.severity) == (ReasonCode.DUPLICATE, Severity.WARNING)
+    assert "all values stay the same for 1.59 s from row 702 on" in finding.message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.repeat(noise(500), 4, axis=0),  # upsampled four times
+        np.round(np.linspace(0.1, 3.0, 2000)[:, None] * noise() / 0.04) * 0.04,  # coarse, at rest
+        np.ones((2000, 6)),
+    ],
+)
+def test_values_that_repeat_for_other_reasons_are_not(tmp_path, values):
+    assert read(tmp_path, values).findings == ()
+
+
+def test_sample_held_for_a_moment_is_not(tmp_path):
+    values = noise()
+    values[700:720] = values[700]
+    assert read(tmp_path, values).findings == ()
