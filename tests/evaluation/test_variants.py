@@ -98,7 +98,11 @@ def test_a_moved_record_is_what_is_measured_of_moved_stamps(seen: Examination) -
     for source in ("cam_rear", "can"):
         moved = moved_record(seen.verdict.record, (source,), 0.02)
         measured = changed(seen, source, Quantity.OFFSET, 0.02)
-        assert offsets(moved) == pytest.approx(offsets(measured), abs=ROUNDING_S)
+        for one, other in zip(moved.measurements, measured.measurements, strict=True):
+            assert one.accepted == other.accepted
+            if one.offset_s is not None and one.offset_std_s is not None:
+                # Iterations stop within a fraction of the error.
+                assert other.offset_s == pytest.approx(one.offset_s, abs=0.1 * one.offset_std_s)
 
 
 @pytest.mark.parametrize(
