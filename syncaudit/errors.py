@@ -134,6 +134,11 @@ def nearest_name(wrong: str, known: Iterable[str]) -> str:
     return f"Known: {', '.join(members)}." if members else "None is known."
 
 
+def reason_of(error: BaseException) -> str:
+    """Return what the system or FFmpeg says of an error, without number and path."""
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
 def one_line(error: BaseException) -> str:
     """Return the message of a library's error, on one line that fits into a sentence."""
     return " ".join(str(error).split())[:160]

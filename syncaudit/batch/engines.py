@@ -6,6 +6,7 @@ import logging
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -30,12 +31,10 @@ def _run_local(
     workers: int,
     timeout_s: float | None = None,
     memory: MemoryLimit = NO_LIMIT,
-    address: str | None = None,  # noqa: ARG001  # one signature for every engine
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item in order of completion.
 
     With `workers` 0 everything runs in this process, without protection against crashes and hangs.
-    There is no cluster here, hence no use for an `address`.
     """
     if not items:
         return
@@ -137,18 +136,20 @@ def _ray() -> Any:
 
 
 Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
-"""``engine(task, items, workers=, timeout_s=, memory=, address=)`` yields (index, value)."""
+"""``engine(task, items, workers=, timeout_s=, memory=)`` yields (index, value)."""
 
 ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": _run_on_ray})
 
 
 def get_engine(name: str, *, address: str | None = None) -> Engine:
-    """Return an engine by name.
+    """Return an engine by name; `address` is as for ray.
 
-    UsageError if there is no engine of this name, or it cannot use an `address`.
+    UsageError if there is no engine of this name, or it has no use for an address.
     """
     if name not in ENGINES:
         raise UsageError(f"no engine is called '{name}'", hint=nearest_name(name, list(ENGINES)))
-    if address is not None and name == "local":
+    if address is None:
+        return ENGINES[name]
+    if ENGINES[name] is not _run_on_ray:
         raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")
-    return ENGINES[name]
+    return partial(_run_on_ray, address=address)

@@ -121,11 +121,7 @@ def run_batch(
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
     run_engine = partial(
-        get_engine(engine, address=address),
-        workers=workers,
-        timeout_s=timeout_s,
-        memory=memory,
-        address=address,
+        get_engine(engine, address=address), workers=workers, timeout_s=timeout_s, memory=memory
     )
     began = time.monotonic()
     started_at = datetime.now(UTC)

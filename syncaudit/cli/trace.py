@@ -16,7 +16,7 @@ from rich.text import Text
 from syncaudit.cli.console import printable, stderr, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Verdicts
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
@@ -115,8 +115,7 @@ def _read_ids(path: Path | None) -> Iterator[str]:
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"the ids cannot be read: {why}", path=str(path)) from error
+        raise UsageError(f"the ids cannot be read: {reason_of(error)}", path=str(path)) from error
     yield from _ids_in(text.splitlines())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.mp4 import read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, reason_of
 from syncaudit.machine_faults import machine_fault
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]
         exists = place.exists()
     except (OSError, ValueError) as error:  # the name is too long or invalid
         raise StreamReadError(
-            f"cannot be a file ({_reason(error)})", path=path[:200], hint="Check the uri."
+            f"cannot be a file ({reason_of(error)})", path=path[:200], hint="Check the uri."
         ) from error
     if not exists:
         raise StreamReadError(
@@ -84,7 +84,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
         )
     is_listed = getattr(error, "errno", None) != errno.EINVAL  # among the allowed formats
     return StreamReadError(
-        f"FFmpeg cannot open it ({_reason(error)})"
+        f"FFmpeg cannot open it ({reason_of(error)})"
         if is_listed
         else "it is not a video or audio container (playlists are not followed)",
         code="unreadable",
@@ -112,11 +112,6 @@ def _lacks_moov(place: Path) -> bool:
                 break
             at += length
     return b"ftyp" in seen and b"moov" not in seen
-
-
-def _reason(error: BaseException) -> str:
-    """Return FFmpeg's message without number and path."""
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
@@ -209,8 +204,8 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
                         key_pts.append(packet.pts)
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             if machine_fault(error) is not None:
-                raise StreamReadError(f"cannot be read ({_reason(error)})", path=path) from error
-            damage = _reason(error)
+                raise StreamReadError(f"cannot be read ({reason_of(error)})", path=path) from error
+            damage = reason_of(error)
         times = [value for value in pts if value is not None]
         is_timed = has_clock(container) and bool(times) and len(times) == len(pts)
         return ContainerFrames(

@@ -303,8 +303,8 @@ def _star(
 
     A camera may look lively only because a nearby wall passes by.
     """
-    ranked = [name for name in rank_by_motion(evidence) if name in alone]
-    lively = [name for name in ranked if name not in evidence.sampled]
+    witnesses = alone.keys() - evidence.sampled
+    lively = [name for name in rank_by_motion(evidence) if name in witnesses]
     best, most, found = lively[0], -1, list[PairMeasurement]()
     for hub in lively[:MAX_HUBS]:
         pairs = [

@@ -119,21 +119,14 @@ def _is_denied(edge: Edge, seen: Sequence[Edge], edges: Sequence[Edge], span_s: 
     Whichever clock stepped, all of them would show it. Their offsets then contradict each other.
     """
     ends = {edge.source, edge.target}
+    step_s, after_s = edge.step_s or 0.0, edge.step_after_s or 0.0
     votes = sum({other.source, other.target} == ends for other in seen)
-    return (
-        votes
-        + sum(
-            _quiet_vote(
-                other,
-                _turned(edge.step_s or 0.0, other, edge.source),
-                edge.step_after_s or 0.0,
-                span_s,
-            )
-            for other in edges
-            if other.slope_ppm is not None and {other.source, other.target} == ends
-        )
-        <= 0.0
+    quiet = sum(
+        _quiet_vote(other, _turned(step_s, other, edge.source), after_s, span_s)
+        for other in edges
+        if other.slope_ppm is not None and {other.source, other.target} == ends
     )
+    return votes + quiet <= 0.0
 
 
 def _keep_surest(known: dict[int, ClockStep], steps: Mapping[int, ClockStep]) -> None:

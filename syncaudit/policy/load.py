@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from syncaudit.errors import PolicyError, nearest_name
+from syncaudit.errors import PolicyError, nearest_name, reason_of
 from syncaudit.model import SourceKind
 from syncaudit.policy.limits import Baseline, Limits, Policy
 
@@ -129,7 +129,7 @@ def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(
-            f"{path}: cannot be read as text: {getattr(error, 'strerror', None) or error}",
+            f"{path}: cannot be read as text: {reason_of(error)}",
             path=str(path),
             hint="Name a policy file (TOML), see docs/policy.md.",
         ) from error

@@ -52,16 +52,16 @@ class FixedParts:
             np.add.at(counts, _cells(some), 1)
 
     def hides(self, places: Floats) -> Bools:
-        """Return which positions (x, y) in pixels, shape (n, 2), are fixed to the camera."""
+        """Return which positions (x, y) in pixels, shape (..., 2), are fixed to the camera."""
         if self._counts is None:
-            return np.zeros(len(places), dtype=np.bool_)
+            return np.zeros(places.shape[:-1], dtype=np.bool_)
         n_all, n, n_still = self._counts
         is_fixed = (n >= MIN_SEEN) & (n_still > MIN_STILL * n)
         if n_all[is_fixed].sum() > MAX_FIXED * n_all.sum():
-            return np.zeros(len(places), dtype=np.bool_)
+            return np.zeros(places.shape[:-1], dtype=np.bool_)
         return np.asarray(is_fixed[_cells(places)])
 
 
 def _cells(places: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    column, row = (places / CELL_PX).astype(np.intp).T
-    return row, column
+    cells = (places / CELL_PX).astype(np.intp)
+    return cells[..., 1], cells[..., 0]

@@ -196,7 +196,8 @@ class PairStack:
         for k, pair in enumerate(pairs):
             n = len(pair.tracks.before)
             places[0, k, :n], places[1, k, :n] = pair.tracks.before, pair.tracks.after
-            is_point[k, :n] = ~fixed.hides(pair.tracks.before)
+            is_point[k, :n] = True
+        is_point &= ~fixed.hides(places[0])
         centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
         places -= centre
         direction = np.array(direction_of(scan), dtype=np.float64)
