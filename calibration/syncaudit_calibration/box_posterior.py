@@ -11,8 +11,8 @@ of the bounds is:
   overlap, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
 
 The information from points on the same clocks is included. If enough flashes are dated, each source
-is handled separately (together with those that date its intervals), by quadrature over its offset,
-drift and one step. More unknowns are sampled jointly (`moments_of`).
+is handled separately, together with those that date its intervals; otherwise all are handled
+jointly (`moments_of`).
 """
 
 from __future__ import annotations

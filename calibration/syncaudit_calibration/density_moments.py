@@ -1,8 +1,9 @@
-"""Compute mean and covariance of a density of few unknowns, by quadrature or by sampling.
+"""Compute mean and covariance of a density of a few unknowns.
 
-Up to three unknowns are integrated on a grid. More are sampled by an affine-invariant ensemble
-sampler, which is insensitive to their scales (Goodman & Weare, "Ensemble samplers with affine
-invariance", CAMCoS 5, 2010, doi:10.2140/camcos.2010.5.65), with a fixed seed.
+Importance sampling from a Gaussian that is fitted to the density in rounds (Cappe, Guillin, Marin &
+Robert, "Population Monte Carlo", J. Comput. Graph. Stat. 13, 2004, doi:10.1198/106186004X12803), at
+evenly spread points instead of random ones (Sobol's sequence). While few points bear most of the
+weight, the weights are flattened by a power, so that the Gaussian moves in steps.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats.qmc import Sobol
 
 from syncaudit.model.arrays import Floats
 
 LogDensity = Callable[[Floats], Floats]
 
-N_GRID = {1: 201, 2: 41, 3: 21}
-N_ZOOMS = 6
-GRID_SIGMAS = 5.0
-N_BURN, N_KEPT = 400, 500
-SEED = 20260131
+LOG2_POINTS = 12
+# The Gaussian is wider than the density: too narrow a one misses what lies outside.
+WIDER = 1.2
+# Minimum number of points that weigh as much as all do. Of 4096, boxes of d unknowns use about
+# 0.8^d.
+MIN_EFFECTIVE = 200.0
+FLATTENED = 0.7
+MAX_ROUNDS = 40
+# Rounds with unflattened weights.
+N_FINAL = 4
 
 
 def moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
@@ -28,47 +36,22 @@ def moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
     `density` returns its logarithm at points, shape (n, d) to (n,). `start` is the initial
     covariance; the initial mean is 0.
     """
-    if start.shape[0] in N_GRID:
-        return _quadrature(density, start)
-    return _sampled(density, start, np.random.default_rng(SEED))
-
-
-def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance on a grid that adapts to the density."""
-    d = start.shape[0]
-    unit = np.linspace(-GRID_SIGMAS, GRID_SIGMAS, N_GRID[d])
-    grid = np.stack(np.meshgrid(*[unit] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    d, step = start.shape[0], 0.5**LOG2_POINTS
+    unit = ndtri(Sobol(d, scramble=False).random_base2(LOG2_POINTS) + 0.5 * step)
     mean, covariance = np.zeros(d), start
-    for _ in range(N_ZOOMS):
-        points = mean + grid @ np.linalg.cholesky(covariance).T
-        logs = density(points)
-        weights = np.exp(logs - logs.max())
+    n_final = 0
+    for _ in range(MAX_ROUNDS):
+        points = mean + WIDER * unit @ np.linalg.cholesky(covariance).T
+        logs = density(points) + 0.5 * np.sum(unit**2, axis=1)
+        logs -= logs.max()
+        weights = np.exp(logs)
+        n_final += 1
+        while np.sum(weights) ** 2 < MIN_EFFECTIVE * np.sum(weights**2):
+            weights, n_final = weights**FLATTENED, 0
         weights /= weights.sum()
         mean = weights @ points
         apart = points - mean
-        step = (unit[1] - unit[0]) ** 2 * covariance / 12.0
-        covariance = (apart * weights[:, None]).T @ apart + step
-    return mean, covariance - step
-
-
-def _sampled(density: LogDensity, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return mean and covariance of samples."""
-    d = start.shape[0]
-    half = max(16, 2 * d)
-    walkers = rng.normal(size=(2, half, d)) @ np.linalg.cholesky(start).T
-    logs = np.stack([density(walkers[0]), density(walkers[1])])
-    kept = np.empty((N_KEPT, 2, half, d))
-    for step in range(N_BURN + N_KEPT):
-        for k in (0, 1):
-            partner = walkers[1 - k][rng.integers(0, half, half)]
-            stretch = (rng.uniform(size=half) + 1.0) ** 2 / 2.0
-            tried = partner + stretch[:, None] * (walkers[k] - partner)
-            new = density(tried)
-            chance = (d - 1) * np.log(stretch) + new - logs[k]
-            accepted = np.log(rng.uniform(size=half)) < chance
-            walkers[k][accepted] = tried[accepted]
-            logs[k][accepted] = new[accepted]
-        if step >= N_BURN:
-            kept[step - N_BURN] = walkers
-    draws = kept.reshape(-1, d)
-    return draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
+        covariance = (apart * weights[:, None]).T @ apart
+        if n_final == N_FINAL:
+            break
+    return mean, covariance
