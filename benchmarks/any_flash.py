@@ -27,6 +27,7 @@ from flash_world import ISSUE_WORLDS, SceneCamera, World, draw_world, render_wor
 from scipy.sparse.csgraph import connected_components
 from syncaudit_calibration import calibrate
 from tables import print_table, write_json
+from worlds import DrawnClock, numbers
 
 from syncaudit import Verdict, audit, load_manifest, load_policy
 from syncaudit.errors import SyncAuditError
@@ -117,15 +118,6 @@ def _stating(world: World) -> World:
         for camera, (is_stated, left) in zip(world.cameras, drawn, strict=True)
     ]
     return replace(world, cameras=tuple(cameras))
-
-
-def numbers(text: str) -> list[int]:
-    """Return the numbers of a list such as ``0-29,33``."""
-    numbers: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
-    return numbers
 
 
 def _summary(rows: list[Row]) -> str:
@@ -272,21 +264,14 @@ def _tied(seen: dict[str, set[int]]) -> set[str]:
 
 def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: int) -> float:
     """Return the correction from a source's clock to the reference's at a reference timestamp."""
-    at_ref_s = 1e-9 * (at_ns - truth["epoch_ns"])
 
-    def clock(source: str) -> tuple[float, float]:
+    def clock(source: str) -> DrawnClock:
         if source == "trigger":
-            return world.trigger_offset_s, 0.0
+            return DrawnClock(world.trigger_offset_s, 0.0, truth["at_s"])
         camera = next(c for c in world.cameras if c.name == source)
-        return camera.offset_s, 1e-6 * camera.drift_ppm
+        return DrawnClock(camera.offset_s, camera.drift_ppm, truth["at_s"])
 
-    # A source's timestamp s at true time t: s = t - offset - rate * (t - middle). The calibration
-    # states what to add to the source's timestamp at_ns to get the reference's.
-    middle = truth["at_s"]
-    offset, rate = clock(name)
-    true_s = (at_ref_s + offset - rate * middle) / (1.0 - rate)
-    offset, rate = clock(reference)
-    return float(true_s - offset - rate * (true_s - middle)) - at_ref_s
+    return clock(name).offset_to_s(clock(reference), 1e-9 * (at_ns - truth["epoch_ns"]))
 
 
 def _rendered(name: str, world: World) -> Path:

@@ -1,4 +1,4 @@
-"""Clocks of cameras and an IMU by their motion, by a renderer other than the simulator's.
+"""Clocks of cameras, an IMU and a bus by their motion, by a renderer other than the simulator's.
 
 Recordings are drawn at random (`motion_world`). Some gyroscopes belong to another body, and some
 images are stabilised: both must be refused. The table lists by kind of motion how many clocks an
@@ -15,18 +15,18 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from any_flash import numbers
 from base_clips import OUT
 from motion_world import (
     EPOCH_NS,
     Camera,
     MotionWorld,
     Row,
+    draw_vehicle,
     draw_world,
-    own_s,
     render_world,
 )
 from tables import print_table, write_json
+from worlds import DrawnClock, numbers
 
 from syncaudit import audit, load_manifest
 
@@ -35,11 +35,13 @@ def main() -> int:
     """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0-59", help="recordings drawn, like 0-59 or 3,7")
+    parser.add_argument("--bus", action="store_true", help="vehicles with a bus, half without IMU")
     parser.add_argument("--out", type=Path, default=OUT / "any_motion.json")
     options = parser.parse_args()
     rows: list[Row] = []
     for seed in numbers(options.seeds):
-        world, folder = draw_world(seed), OUT / "motion_world" / str(seed)
+        world = draw_vehicle(seed) if options.bus else draw_world(seed)
+        folder = OUT / "motion_world" / f"{'bus-' if options.bus else ''}{seed}"
         if not (folder / "manifest.jsonl").is_file():
             render_world(world, folder)
         for row in _measured(world, folder):
@@ -55,19 +57,22 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
     (clip,) = load_manifest(folder / "manifest.jsonl")
     verdict: Row = audit(clip).to_json()
     rows = []
-    for camera in world.cameras:
-        own = verdict["sources"][camera.name]
-        pairs = [pair for pair in verdict["pairs"] if pair["source"] == camera.name]
+    group = "other body" if world.is_stranger else world.kind
+    clocks: list[tuple[str, Camera | None]] = [(camera.name, camera) for camera in world.cameras]
+    if world.bus is not None and world.has_imu:
+        clocks.append(("imu", None))
+    for name, camera in clocks:
+        own = verdict["sources"][name]
+        pairs = [pair for pair in verdict["pairs"] if name in (pair["source"], pair["target"])]
         error_s = None
         if own["offset_s"] is not None:
             error_s = own["offset_s"] - _true_offset_s(world, camera, verdict["at_ns"])
-        group = "other body" if world.is_stranger else world.kind
         rows.append(
             {
                 "seed": world.seed,
-                "camera": camera.name,
-                "group": "stabilised" if camera.stabilised_s else group,
-                "overlays": camera.overlays,
+                "camera": name,
+                "group": "stabilised" if camera and camera.stabilised_s else group,
+                "overlays": camera.overlays if camera else (),
                 "error_s": error_s,
                 "std_s": own["offset_std_s"],
                 "verdict": own["verdict"],
@@ -77,12 +82,16 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
     return rows
 
 
-def _true_offset_s(world: MotionWorld, camera: Camera, at_ns: int) -> float:
-    """Return the correction of a camera's clock at a time of the IMU's."""
+def _true_offset_s(world: MotionWorld, camera: Camera | None, at_ns: int) -> float:
+    """Return the correction of a camera's clock, or the IMU's, at a time of the reference's."""
     middle_s = 0.5 * world.duration_s
-    true_s = np.array((at_ns - EPOCH_NS) * 1e-9 + world.imu_offset_s)
-    imu_s = own_s(true_s, world.imu_offset_s, world.imu_drift_ppm, middle_s)
-    return float(imu_s - own_s(true_s, camera.offset_s, camera.drift_ppm, middle_s))
+    imu = DrawnClock(world.imu_offset_s, world.imu_drift_ppm, middle_s)
+    bus, reference, own = world.bus, imu, imu
+    if bus is not None:
+        reference = DrawnClock(bus.offset_s, bus.drift_ppm, middle_s)
+    if camera is not None:
+        own = DrawnClock(camera.offset_s, camera.drift_ppm, middle_s)
+    return own.offset_to_s(reference, (at_ns - EPOCH_NS) * 1e-9)
 
 
 def _worded(row: Row) -> str:

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from any_flash import numbers
 from base_clips import OUT
 from numpy.typing import NDArray
 from scipy.signal import butter, fftconvolve, lfilter, sosfilt
 from syncaudit_calibration import calibrate
 from tables import print_table, write_json
+from worlds import DrawnClock, numbers
 
 from syncaudit import audit, load_manifest
 from syncaudit.errors import SyncAuditError
@@ -76,18 +76,17 @@ class OnsetWorld:
 
     def own_s(self, source: str, true_s: Floats | float) -> Floats:
         """Return the timestamps of a source, in seconds after the epoch."""
-        at = np.asarray(true_s, dtype=np.float64)
-        rate = 1e-6 * self.drift_ppm[source]
-        return at - self.offset_s[source] - rate * (at - 0.5 * self.duration_s)
+        return self._clock(source).stamps_s(true_s)
 
     def true_offset_s(self, source: str, reference: str, at_ns: int) -> float:
         """Return what to add to the timestamp `at_ns` of a source to get the reference's."""
         late_s = {"can": HALF_NORMAL_MEDIAN * self.message_late_s}
-        at_s = 1e-9 * (at_ns - EPOCH_NS)
-        rate = 1e-6 * self.drift_ppm[source]
-        sent_s = at_s - late_s.get(source, 0.0)
-        true_s = (sent_s + self.offset_s[source] - rate * 0.5 * self.duration_s) / (1.0 - rate)
-        return float(self.own_s(reference, true_s)) + late_s.get(reference, 0.0) - at_s
+        own_s, reference_s = (late_s.get(name, 0.0) for name in (source, reference))
+        sent_s = 1e-9 * (at_ns - EPOCH_NS) - own_s
+        return self._clock(source).offset_to_s(self._clock(reference), sent_s) + reference_s - own_s
+
+    def _clock(self, source: str) -> DrawnClock:
+        return DrawnClock(self.offset_s[source], self.drift_ppm[source], 0.5 * self.duration_s)
 
     @property
     def filter_delay_s(self) -> float:

@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from syncaudit_calibration.plan import LightKind, PlannedCamera, choose_train
+from worlds import DrawnClock
 
 Floats = NDArray[np.float64]
 
@@ -400,8 +401,8 @@ def render_world(world: World, folder: Path) -> Path:
         frame_s = camera.exposure_s + (camera.height - 1) * camera.line_delay_s
         stamped_s = start_s + part[camera.stamp_at] * frame_s
         jitter = rng.normal(0.0, camera.stamp_jitter_s, stamped_s.size)
-        own_s = stamped_s - camera.offset_s - 1e-6 * camera.drift_ppm * (stamped_s - at_s) + jitter
-        _write_stamps(folder / f"{camera.name}.csv", own_s)
+        clock = DrawnClock(camera.offset_s, camera.drift_ppm, at_s)
+        _write_stamps(folder / f"{camera.name}.csv", clock.stamps_s(stamped_s) + jitter)
         row: dict[str, object] = {
             "kind": "camera",
             "uri": f"{camera.name}.mp4",

@@ -1,4 +1,4 @@
-"""Recordings of cameras and an IMU on one moving body, by a ray tracer of its own.
+"""Recordings of cameras, an IMU and a vehicle's bus on one moving body, by a ray tracer of its own.
 
 It shares no code with `syncaudit.simulate`: a body is carried, driven, flown, turned like a head,
 moved like an arm, panned or parked inside a box whose walls carry random texture, among spheres
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter1d
 from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation, Slerp
+from worlds import DrawnClock
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -112,6 +113,22 @@ class Camera:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bus:
+    """The bus of a vehicle: what its control units sense, filter, round and send."""
+
+    yaw_hz: float
+    yaw_step: float  # deg/s
+    speed_hz: float
+    speed_step: float  # km/h
+    steering_step: float | None  # degrees at the wheel; None where it is not sent
+    has_lateral: bool
+    filter_hz: float
+    offset_s: float
+    drift_ppm: float
+    jitter_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MotionWorld:
     """What is drawn at random; times are true seconds from the start."""
 
@@ -130,6 +147,8 @@ class MotionWorld:
     n_objects: int
     plain: float
     cameras: tuple[Camera, ...]
+    bus: Bus | None = None
+    has_imu: bool = True
 
 
 def _axes_rotation(rng: np.random.Generator) -> Rotation:
@@ -141,10 +160,31 @@ def _axes_rotation(rng: np.random.Generator) -> Rotation:
 AHEAD = Rotation.from_matrix(np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]], dtype=float))
 
 
-def draw_world(seed: int) -> MotionWorld:
-    """Return a recording drawn at random."""
+def draw_vehicle(seed: int) -> MotionWorld:
+    """Return a recording of a vehicle with a bus, drawn at random; half of them have no IMU."""
+    rng = np.random.default_rng([seed, 20261129])
+    bus = Bus(
+        yaw_hz=float(rng.choice([10, 20, 50, 100], p=[0.15, 0.25, 0.35, 0.25])),
+        yaw_step=float(rng.choice([0.01, 0.05, 0.1, 0.3])),
+        speed_hz=float(rng.choice([10, 20, 50])),
+        speed_step=float(rng.choice([0.01, 0.1, 0.5])),
+        steering_step=float(rng.choice([0.1, 0.5, 1.5])) if rng.random() < 0.5 else None,
+        has_lateral=bool(rng.random() < 0.4),
+        filter_hz=float(rng.choice([6, 12, 25])),
+        offset_s=float(rng.normal(0.0, 0.03) if rng.random() < 0.8 else rng.uniform(-0.4, 0.4)),
+        drift_ppm=float(rng.normal(0.0, 30.0)),
+        jitter_s=float(rng.choice([2e-4, 1e-3, 4e-3])),
+    )
+    world = draw_world(seed, "drive")
+    duration_s = float(rng.uniform(12.0, 24.0))
+    return replace(world, bus=bus, has_imu=bool(rng.random() < 0.5), duration_s=duration_s)
+
+
+def draw_world(seed: int, kind: str | None = None) -> MotionWorld:
+    """Return a recording drawn at random, of a given kind of motion if one is given."""
     rng = np.random.default_rng([seed, 20261128])
-    kind = str(rng.choice(KINDS, p=[0.22, 0.14, 0.22, 0.14, 0.12, 0.08, 0.08]))
+    drawn = str(rng.choice(KINDS, p=[0.22, 0.14, 0.22, 0.14, 0.12, 0.08, 0.08]))
+    kind = kind or drawn
     scene = str(rng.choice(SCENE_OF[kind]))
     cameras = []
     rate0 = float(rng.choice([10, 12, 15, 20, 24, 25, 29.97, 30]))
@@ -292,6 +332,8 @@ def _body_motion(world: MotionWorld, rng: np.random.Generator) -> tuple[Floats, 
         speed = 12.0 + 6.0 * _noise_course(n, 0.02, 0.2, rng)
         speed = np.clip(speed, 0.0, 30.0)
         yaw = uniform_filter1d(band(0.03, 0.25, 5.0), 300)
+        if world.bus is not None:  # corrections at the wheel, and what the road does
+            yaw = yaw + band(0.25, 1.0, 0.4) + band(1.0, 5.0, 0.03)
         pitch = band(0.7, 2.0, 0.45) + band(6, 13, 0.05)
         roll = band(0.7, 2.0, 0.5) + band(6, 13, 0.05)
         p[:, 0] = np.cumsum(speed * np.cos(yaw)) / GRID_HZ - 200.0
@@ -453,11 +495,6 @@ def _make_scene(world: MotionWorld, rng: np.random.Generator) -> Scene:
         radii=rng.uniform(0.6, 1.4, n) * size,
         shade=rng.uniform(0, 6, n),
     )
-
-
-def own_s(true_s: Floats, offset_s: float, drift_ppm: float, middle_s: float) -> Floats:
-    """Return the timestamps of a clock, in seconds after the epoch."""
-    return true_s - offset_s - 1e-6 * drift_ppm * (true_s - middle_s)
 
 
 def _overlay(
@@ -651,7 +688,7 @@ def render_world(world: MotionWorld, folder: Path) -> None:
             "end_of_frame": 0.5,
         }[camera.stamp_at] * (readout + camera.exposure_s)
         stamps = (
-            own_s(marked, camera.offset_s, camera.drift_ppm, middle)
+            DrawnClock(camera.offset_s, camera.drift_ppm, middle).stamps_s(marked)
             + rng.normal(0, 1, true_s.size) * camera.jitter_s
         )
         _write_table(folder / f"{camera.name}.csv", [], stamps)
@@ -669,9 +706,15 @@ def render_world(world: MotionWorld, folder: Path) -> None:
         if camera.states_focal:
             spec["focal_px"] = camera.lens.focal_px
         sources[camera.name] = spec
-    _write_imu(world, folder / "imu.csv", t, rotation, p)
-    sources["imu"] = {"kind": "imu", "uri": "imu.csv"}
-    row = {"clip_id": f"w{world.seed}", "reference": "imu", "sources": sources}
+    if world.has_imu:
+        _write_imu(world, folder / "imu.csv", t, rotation, p)
+        sources["imu"] = {"kind": "imu", "uri": "imu.csv"}
+    if world.bus is not None:
+        columns = _write_bus(world, world.bus, folder / "bus.csv", t, rotation, p)
+        signals = {name: name for name in columns}
+        sources["bus"] = {"kind": "can", "uri": "bus.csv", "signals": signals}
+    reference = "imu" if world.bus is None else "bus"
+    row = {"clip_id": f"w{world.seed}", "reference": reference, "sources": sources}
     (folder / "manifest.jsonl").write_text(json.dumps(row) + "\n")
 
 
@@ -692,9 +735,55 @@ def _write_imu(world: MotionWorld, path: Path, t: Floats, rotation: Rotation, p:
         accel = _sampled(world, at_s, t, rotation.inv().apply(force))
         names += ["accel_x", "accel_y", "accel_z"]
         values = np.hstack((gyro, accel + rng.normal(0, 0.03, accel.shape)))
-    middle_s = 0.5 * world.duration_s
-    stamps_s = own_s(at_s, world.imu_offset_s, world.imu_drift_ppm, middle_s)
-    _write_table(path, names, stamps_s, values)
+    clock = DrawnClock(world.imu_offset_s, world.imu_drift_ppm, 0.5 * world.duration_s)
+    _write_table(path, names, clock.stamps_s(at_s), values)
+
+
+def _write_bus(
+    world: MotionWorld, bus: Bus, path: Path, t: Floats, rotation: Rotation, p: Floats
+) -> list[str]:
+    """Write what the control units of a vehicle send, in messages of their own, or another's.
+
+    Returns the names of the columns. Filters have no latency here: it would be part of the clock.
+    """
+    rng = np.random.default_rng([world.seed, 9])
+    if world.is_stranger:
+        t, rotation, p = _body_motion(world, np.random.default_rng([world.seed, 99]))
+    rate = (rotation[:-1].inv() * rotation[1:]).as_rotvec()[:, 2] * GRID_HZ
+    yaw_rate = np.append(rate, rate[-1])
+    velocity = np.gradient(p, axis=0) * GRID_HZ
+    ahead = rotation.apply([1.0, 0.0, 0.0])
+    speed = np.sum(velocity * ahead, axis=1)
+    # Steering leads the yaw rate by what the tyres take, and grows with it over the speed.
+    steering = 2.8 * 15.0 * np.roll(yaw_rate, -80) / np.maximum(speed, 2.0)
+    channels = {
+        "yaw_rate": (bus.yaw_hz, yaw_rate, np.radians(bus.yaw_step), np.radians(0.05)),
+        "speed": (bus.speed_hz, speed, bus.speed_step / 3.6, 0.02),
+    }
+    if bus.steering_step is not None:
+        channels["steering_angle"] = (bus.yaw_hz, steering, np.radians(bus.steering_step), 1e-4)
+    if bus.has_lateral:
+        force = yaw_rate * speed + 9.81 * rotation.as_matrix()[:, 2, 1]
+        channels["lateral_accel"] = (bus.yaw_hz, force, 0.02, 0.03)
+    clock = DrawnClock(bus.offset_s, bus.drift_ppm, 0.5 * world.duration_s)
+    filter_ = butter(2, bus.filter_hz, fs=GRID_HZ, output="sos")
+    rows = []
+    for column, (rate_hz, values, step, noise) in enumerate(channels.values()):
+        at_s = np.arange(float(rng.uniform(0.0, 1.0 / rate_hz)), world.duration_s, 1.0 / rate_hz)
+        smooth = sosfiltfilt(filter_, values + rng.normal(0.0, noise * 5.0, values.size))
+        sent = np.round(np.interp(at_s, t, smooth) / step) * step
+        stamps_s = clock.stamps_s(at_s)
+        # Arbitration and the logger only delay: a frame waits for others, never comes early.
+        stamps_s = np.sort(stamps_s + rng.exponential(bus.jitter_s, at_s.size) - bus.jitter_s)
+        rows += [(stamp, column, value) for stamp, value in zip(stamps_s, sent, strict=True)]
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["timestamp_ns", *channels])
+        for stamp, column, value in sorted(rows):
+            cells = [""] * len(channels)
+            cells[column] = f"{value:.7g}"
+            out.writerow([round(stamp * 1e9) + EPOCH_NS, *cells])
+    return list(channels)
 
 
 def _sampled(world: MotionWorld, at_s: Floats, t: Floats, values: Floats) -> Floats:
