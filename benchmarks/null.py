@@ -37,7 +37,7 @@ from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
-    measure_yaw_camera,
+    measure_camera_yaw,
 )
 from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.state import measure_camera_state, measure_states
@@ -100,11 +100,11 @@ TESTS = (
         measure=lambda a, b, most_s: measure_camera_camera(a, b, max_offset_s=most_s),
     ),
     Test(
-        name="bus, camera",
-        source="bus",
-        target="rotation",
-        measure=lambda a, b, most_s: measure_yaw_camera(
-            a[Quantity.YAW_RATE], b, max_offset_s=most_s
+        name="camera, bus",
+        source="rotation",
+        target="bus",
+        measure=lambda a, b, most_s: measure_camera_yaw(
+            a, b[Quantity.YAW_RATE], max_offset_s=most_s
         ),
     ),
     Test(

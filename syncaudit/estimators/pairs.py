@@ -20,7 +20,7 @@ from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
-    measure_yaw_camera,
+    measure_camera_yaw,
 )
 from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.estimators.state.states import measure_states
@@ -281,9 +281,9 @@ def measure_cameras(
         return measured  # frames selected by a gyroscope's motion are no evidence between cameras
     hub, pairs = _star(evidence, alone, max_offset_s)
     yaws = [
-        measure_yaw_camera(
-            motion[Quantity.YAW_RATE],
+        measure_camera_yaw(
             alone[hub],
+            motion[Quantity.YAW_RATE],
             max_offset_s=max_offset_s,
             is_one_clock=evidence.share_a_clock(bus, hub),
         )

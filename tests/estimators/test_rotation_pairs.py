@@ -8,7 +8,7 @@ import pytest
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
-    measure_yaw_camera,
+    measure_camera_yaw,
 )
 from syncaudit.model import Activity, Quantity
 from testkit.measured_rotation import REACH_S
@@ -81,16 +81,16 @@ def test_late_yaw_rate_against_camera(unit):
         unit * whole.values[:, 1:2],
         epoch_ns=whole.epoch_ns,
     )
-    found = measure_yaw_camera(yaw, cam, max_offset_s=REACH_S)
+    found = measure_camera_yaw(cam, yaw, max_offset_s=REACH_S)
     assert found.accepted
     assert found.method == "yaw_rotation"
-    assert (found.source, found.target) == ("can", "cam")
-    assert abs(found.offset_s - -0.05) < CAMERA_TOL_S
-    # The instant is given on the clock of the yaw rate, which may count from another epoch.
+    assert (found.source, found.target) == ("cam", "can")
+    assert abs(found.offset_s - 0.05) < CAMERA_TOL_S
+    # The clock of the yaw rate may count from another epoch.
     elsewhere = replace(yaw, epoch_ns=yaw.epoch_ns - 10**15)
-    moved = measure_yaw_camera(elsewhere, cam, max_offset_s=REACH_S)
-    assert abs(moved.offset_s - (1e6 - 0.05)) < CAMERA_TOL_S
-    assert abs(moved.at_ns - (found.at_ns - 10**15)) < 10**9
+    moved = measure_camera_yaw(cam, elsewhere, max_offset_s=REACH_S)
+    assert abs(moved.offset_s - (0.05 - 1e6)) < CAMERA_TOL_S
+    assert abs(moved.at_ns - found.at_ns) < 10**9
 
 
 def test_yaw_rate_of_a_stated_unit_has_one_gain():
@@ -106,15 +106,33 @@ def test_yaw_rate_of_a_stated_unit_has_one_gain():
             values=180.0 / np.pi * whole.values[:, 1:2],
             is_si=is_si,
         )
-        assert measure_yaw_camera(yaw, cam, max_offset_s=REACH_S).accepted is not is_si
+        assert measure_camera_yaw(cam, yaw, max_offset_s=REACH_S).accepted is not is_si
 
 
-def test_yaw_rate_needs_frames_in_a_row():
+def test_errors_of_tilted_cameras_against_yaw_rates_are_honest():
+    # Pitch and roll are as large as the yaw, and common to all axes of the cameras.
+    deviations = []
+    for seed in range(40, 52):
+        motion = shaking(seed, lowest_hz=0.05, highest_hz=1.0)
+        cam = camera(motion, seed, rate_hz=12.0, noise_rad=2e-3)
+        whole = imu(motion, seed, rate_hz=20.0, name="can")
+        yaw = activity(
+            "can", Quantity.YAW_RATE, whole.times_s, whole.values[:, 1:2], epoch_ns=whole.epoch_ns
+        )
+        found = measure_camera_yaw(cam, yaw)
+        if found.accepted:
+            assert found.offset_std_s < 0.008
+            deviations.append(found.offset_s / found.offset_std_s)
+    assert len(deviations) > 9
+    assert np.sqrt(np.mean(np.square(deviations))) < 1.5
+
+
+def test_yaw_rate_needs_frames():
     motion = shaking(27, axes=1)
     yaw = imu(motion, 27, quantity=Quantity.YAW_RATE, name="can")
-    found = measure_yaw_camera(yaw, camera(shaking(27), 27, seconds=0.6))
+    found = measure_camera_yaw(camera(shaking(27), 27, seconds=0.6), yaw)
     assert not found.accepted
-    assert found.why == "too few consecutive frames to interpolate"
+    assert found.why.startswith("only 6 usable increments")
 
 
 # Numbers instead of the code's constants: the bias from images is at least 0.1 ms, and at least
@@ -139,7 +157,7 @@ def systematic_s(kind, line_delay_s):
         other = camera(motion, 1031, name="rear", rate_hz=30.0, mount=np.eye(3))
         found = measure_camera_camera(cam, other, max_offset_s=REACH_S)
     else:
-        found = measure_yaw_camera(yaw_of(motion, 31), cam, max_offset_s=REACH_S)
+        found = measure_camera_yaw(cam, yaw_of(motion, 31), max_offset_s=REACH_S)
     assert found.accepted, found.why
     assert found.offset_std_s >= found.systematic_std_s
     return found.systematic_std_s

@@ -96,6 +96,22 @@ class Increments:
             bent[1:-1] = np.diff(changes, 2, axis=0) * is_even[:, None]
         return bent
 
+    def turned(self, axes: Floats) -> Increments:
+        """Return the increments about other axes: the columns of `axes`, orthogonal, (m, m)."""
+        shutter = self.shutter
+        if shutter is not None:
+            shutter = replace(
+                shutter,
+                moments_px=axes.T @ shutter.moments_px @ axes,
+                moves_px=axes.T @ shutter.moves_px @ axes,
+            )
+        return replace(
+            self,
+            values=self.values @ axes,
+            weights=1.0 / ((1.0 / np.maximum(self.weights, 1e-12)) @ axes**2),
+            shutter=shutter,
+        )
+
     def rows(self, keep: Bools | NDArray[np.intp]) -> Increments:
         """Return the increments selected by `keep`."""
         return replace(
