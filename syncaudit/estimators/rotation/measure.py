@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -133,8 +134,41 @@ def measure_camera_camera(
 ) -> PairMeasurement:
     """Measure two cameras on one rigid body against each other by their rotation.
 
-    The target's rotation is summed up and smoothed, which loses motion faster than half its frame
-    rate. Options as in `DelayTask`; method ``rotation``.
+    Neither side is free of errors: noise, and motion faster than half a frame rate, which takes on
+    other frequencies (aliasing). So each is compared with the sum of the other's rotation. Both
+    ways must be accepted, and half of their difference is a systematic error. Options as in
+    `DelayTask`; method ``rotation``.
+    """
+    measure = partial(_measure_one_way, max_offset_s=max_offset_s, is_one_clock=is_one_clock)
+    there = measure(source, target)
+    if not there.accepted:
+        return there
+    back = measure(target, source).turned()
+    if not back.accepted:
+        return back
+    best, other = sorted((there, back), key=lambda found: found.offset_std_s or 0.0)
+    if best.offset_s is None or best.offset_std_s is None or best.step_s or other.step_s:
+        return best
+    apart_s = other.clock_map().change_at(best.at_ns) - best.offset_s
+    share = 1.0 / (1.0 + ((other.offset_std_s or 0.0) / best.offset_std_s) ** 2)
+    return replace(
+        best,
+        offset_s=best.offset_s + share * apart_s,
+        offset_std_s=math.hypot(best.offset_std_s, 0.5 * apart_s),
+        systematic_std_s=math.hypot(best.systematic_std_s, 0.5 * apart_s),
+    )
+
+
+def _measure_one_way(
+    source: RotationIncrements,
+    target: RotationIncrements,
+    *,
+    max_offset_s: float,
+    is_one_clock: bool,
+) -> PairMeasurement:
+    """Measure a camera against the sum of another's rotation.
+
+    The sum is smoothed, which loses motion faster than half the target's frame rate.
     """
     driver = _summed(target)
     period_s = float(np.median(target.stop_s - target.start_s))
