@@ -57,7 +57,7 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
     (clip,) = load_manifest(folder / "manifest.jsonl")
     verdict: Row = audit(clip).to_json()
     rows = []
-    group = "other body" if world.is_stranger else world.kind
+    of_cameras = "other body" if world.is_stranger else world.kind
     clocks: list[tuple[str, Camera | None]] = [(camera.name, camera) for camera in world.cameras]
     if world.bus is not None and world.has_imu:
         clocks.append(("imu", None))
@@ -71,7 +71,7 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
             {
                 "seed": world.seed,
                 "camera": name,
-                "group": "stabilised" if camera and camera.stabilised_s else group,
+                "group": _group(camera, of_cameras),
                 "overlays": camera.overlays if camera else (),
                 "error_s": error_s,
                 "std_s": own["offset_std_s"],
@@ -80,6 +80,12 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
             }
         )
     return rows
+
+
+def _group(camera: Camera | None, of_cameras: str) -> str:
+    if camera is None:
+        return "IMU against bus"
+    return "stabilised" if camera.stabilised_s else of_cameras
 
 
 def _true_offset_s(world: MotionWorld, camera: Camera | None, at_ns: int) -> float:
@@ -118,7 +124,7 @@ def _print(rows: list[Row]) -> None:
             ]
         table.append((group, f"{len(done)}/{len(own)}", *figures))
     print_table(
-        "cameras by the motion of their body",
+        "clocks by the motion of their body",
         ("motion", "measured", "rmse ms", "claimed ms", "|z|<1.96", "largest"),
         table,
     )
