@@ -14,15 +14,7 @@ from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault, may_pass
-from syncaudit.model import (
-    Clip,
-    ClipVerdict,
-    Finding,
-    ReasonCode,
-    SourceVerdict,
-    Verdict,
-    clock_of,
-)
+from syncaudit.model import Clip, ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict, clock_of
 from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots, within_roots
 from syncaudit.readers.runs import sealed

@@ -84,12 +84,7 @@ def tune(
     from syncaudit.evaluation.injected import read_truth
     from syncaudit.evaluation.labels import read_labels
     from syncaudit.evaluation.tuning_plots import plot_tuning, require_matplotlib
-    from syncaudit.evaluation.variants import (
-        Judging,
-        good_clips,
-        make_variants,
-        measured_variants,
-    )
+    from syncaudit.evaluation.variants import Judging, good_clips, make_variants, measured_variants
     from syncaudit.policy import limits_text, load_policy
     from syncaudit.writing import Signature, check_target, replace_text
 

@@ -24,12 +24,7 @@ from syncaudit.cli.fleet_table import (
     shortened,
     warning_lines,
 )
-from syncaudit.formatting import (
-    PLUS_MINUS,
-    word_correction,
-    word_count,
-    word_span,
-)
+from syncaudit.formatting import PLUS_MINUS, word_correction, word_count, word_span
 from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
 from syncaudit.report.reasons import word_unmeasured
 

@@ -19,12 +19,7 @@ from syncaudit.model import (
     ClockSolution,
     CommonOffsets,
 )
-from syncaudit.pipeline.conclude import (
-    conclude,
-    lasting_clocks,
-    mark_baseline_only,
-    solve_record,
-)
+from syncaudit.pipeline.conclude import conclude, lasting_clocks, mark_baseline_only, solve_record
 from syncaudit.policy import Policy, judge_with_recording
 
 

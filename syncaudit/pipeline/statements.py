@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from syncaudit.estimators.events import (
-    METHOD,
-    READ_UP,
-    are_equally_high,
-    why_bands_contradict,
-)
-from syncaudit.model import (
-    ClipEvidence,
-    Finding,
-    FlashEdges,
-    PairMeasurement,
-    ReasonCode,
-    Severity,
-)
+from syncaudit.estimators.events import METHOD, READ_UP, are_equally_high, why_bands_contradict
+from syncaudit.model import ClipEvidence, Finding, FlashEdges, PairMeasurement, ReasonCode, Severity
 
 
 def contradicted_statements(

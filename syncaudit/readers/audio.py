@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.sound import SoundTrack, decode_sound, refuse_endless
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
-from syncaudit.model import (
-    AudioSpec,
-    AudioStream,
-    Finding,
-    ReasonCode,
-)
+from syncaudit.model import AudioSpec, AudioStream, Finding, ReasonCode
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned

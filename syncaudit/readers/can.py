@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import (
-    CanSpec,
-    Channel,
-    Finding,
-    ReasonCode,
-    SignalStream,
-)
+from syncaudit.model import CanSpec, Channel, Finding, ReasonCode, SignalStream
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals

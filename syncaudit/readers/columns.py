@@ -16,12 +16,7 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
 from syncaudit.readers.arrow_columns import Cells, as_array, numbers_of, without_dictionary
-from syncaudit.readers.stamp_columns import (
-    is_fraction,
-    stamps_from_seconds,
-    stamps_in,
-    stamps_of,
-)
+from syncaudit.readers.stamp_columns import is_fraction, stamps_from_seconds, stamps_in, stamps_of
 
 STAMPS = "timestamp_ns"
 
