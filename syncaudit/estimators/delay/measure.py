@@ -17,10 +17,10 @@ from syncaudit.estimators.delay.clock_step import (
     is_unlike_quartz,
     step_for_drift,
 )
-from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import (
+    find_deviant_end,
     parts_of_equal_information,
     why_delay_wanders,
     why_parts_disagree,
