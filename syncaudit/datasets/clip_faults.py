@@ -18,8 +18,8 @@ from syncaudit.model import (
     SourceSpec,
     TranscriptSpec,
 )
+from syncaudit.model.camera import N_COEFFICIENTS
 from syncaudit.model.clip import MOST_EPISODES
-from syncaudit.model.lens import N_COEFFICIENTS
 from syncaudit.model.units import fault_of_role
 from syncaudit.readers.uris import FILE_KEYS
 

@@ -13,11 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import list_frames
+from syncaudit.decode.container import VideoHeader, VideoPart, list_frames, read_header
 from syncaudit.decode.cpu import CpuDecoder
-from syncaudit.decode.frame import Frame, Plane
-from syncaudit.decode.header import VideoHeader, VideoPart, read_header
-from syncaudit.decode.luma import DecodeTally, LumaFrames, UnfitError
+from syncaudit.decode.frame import DecodeTally, Frame, LumaFrames, Plane, UnfitError
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.decode.spans import in_ns
 from syncaudit.errors import StreamReadError
@@ -25,6 +23,9 @@ from syncaudit.model import FrameFiles
 
 # JPEG does not fix the rounding of its transform; all other codecs specify every bit.
 _LEVELS = {"mjpeg": 1}
+
+# 8-bit 4:2:0: every hardware decoder outputs it as coded.
+_PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +41,6 @@ class Agreement:
         if self.general is not None:
             return self.general
         return self.by_codec.get(codec, f"no {codec} sample to compare it with")
-
-
-# 8-bit 4:2:0: every hardware decoder outputs it as coded.
-_PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 
 
 class BackEnd(ABC):

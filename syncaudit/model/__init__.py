@@ -9,6 +9,7 @@ from syncaudit.model.audits import (
     StampAudit,
     StampRemark,
 )
+from syncaudit.model.camera import Distortion
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -49,7 +50,6 @@ from syncaudit.model.evidence import (
 from syncaudit.model.evidence.clip_evidence import ClipEvidence
 from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.finding import Finding, ReasonCode, Severity
-from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
 from syncaudit.model.record import ClipRecord

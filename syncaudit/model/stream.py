@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.camera import Distortion, Scan, direction_of
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
-from syncaudit.model.lens import Distortion
-from syncaudit.model.scan import Scan, direction_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

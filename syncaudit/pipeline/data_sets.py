@@ -35,7 +35,6 @@ MAX_DIFFERING = 1000
 # A majority of fewer recordings may be chance.
 MIN_RECORDINGS = 4
 
-
 # Measurements of two clocks: number of the clip, offset from first to second, its standard error,
 # and the systematic part of that.
 _PairOffsets = list[tuple[int, float, float, float]]

@@ -27,6 +27,7 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.pipeline.alignment import AlignedTexts, align_texts
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.contradictions import (
     cameras_read_upwards,
@@ -42,7 +43,6 @@ from syncaudit.pipeline.known_corrections import (
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from syncaudit.decode.luma import DecodeTally
+from syncaudit.decode.frame import DecodeTally
 from syncaudit.detectors import ImageAuditor
 from syncaudit.model import Activity, ClipEvidence, ImageAudit, ImageMotion, Quantity
 from syncaudit.model.arrays import Floats
