@@ -36,7 +36,6 @@ from syncaudit.model.clocks import (
     LoopClosure,
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
-from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
 from syncaudit.model.evidence import (
     Activity,
     EventTrain,
@@ -95,7 +94,6 @@ __all__ = [
     "ClockSolution",
     "CommonOffset",
     "CommonOffsets",
-    "Comparison",
     "CourseStep",
     "DataSetClocks",
     "Distortion",
@@ -138,9 +136,7 @@ __all__ = [
     "TranscriptStream",
     "Verdict",
     "clock_of",
-    "compare_pair",
     "is_usable",
     "nanoseconds",
-    "pair_to_show",
     "seconds_since",
 ]

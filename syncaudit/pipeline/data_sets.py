@@ -28,7 +28,8 @@ from syncaudit.model import (
     PairMeasurement,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
-from syncaudit.policy import Policy, is_outside, is_undecided
+from syncaudit.policy import Policy, is_undecided
+from syncaudit.policy.data_sets import is_outside
 
 # Maximum number of clips listed for not sharing the common offset.
 MAX_DIFFERING = 1000
