@@ -35,7 +35,6 @@ AuditFunction = Callable[..., ClipVerdict]
 class TaskResult:
     """Result of a task; text only, so that every engine returns the same bytes."""
 
-    clip_id: str
     verdict: str
     line: str  # row of ``verdicts.jsonl``
     fingerprint: str | None  # None if the next run must try again
@@ -127,7 +126,6 @@ class JudgeTask:
         if record is None:
             kept = {key: value for key, value in row.items() if key != "digest"}
             return TaskResult(
-                clip_id=clip.clip_id,
                 verdict=row["verdict"],
                 line=sealed(json_line({**kept, "fingerprint": fingerprint})),
                 fingerprint=fingerprint,
@@ -221,7 +219,6 @@ def row_result(
     """Return a verdict as a task result."""
     line = sealed(json_line({**verdict.to_json(), "fingerprint": fingerprint}))
     return TaskResult(
-        clip_id=verdict.clip_id,
         verdict=str(verdict.verdict),
         line=line,
         fingerprint=fingerprint,

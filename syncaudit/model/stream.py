@@ -238,8 +238,6 @@ class AudioStream(Stream):
         Sampling rate from the header.
     samples : ndarray of float32, shape (m,)
         Mean of the channels, full scale 1.
-    n_channels : int
-        Channels in the file.
     first_sample : int
         Position in the file of the first of `samples`: a window may have cut off what is before.
     file_seconds : float, optional
@@ -249,7 +247,6 @@ class AudioStream(Stream):
     rate_hz: float
     samples: NDArray[np.float32]
     anchor_samples: Ints
-    n_channels: int = 1
     first_sample: int = 0
     file_seconds: float | None = None
 

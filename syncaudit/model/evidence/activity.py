@@ -147,8 +147,6 @@ class Activity:
         Strictly increasing seconds since the epoch.
     values : ndarray, shape (n, d)
         Finite samples.
-    std : float, optional
-        White-noise standard deviation of one sample, if the detector knows it.
     is_si : bool
         Whether the values are known to be in SI units: the channel states its unit.
     """
@@ -158,7 +156,6 @@ class Activity:
     epoch_ns: int
     times_s: Floats
     values: Floats
-    std: float | None = None
     is_si: bool = False
 
     def __post_init__(self) -> None:
