@@ -186,7 +186,7 @@ def _jobs(
                 what = sample.file
             else:
                 what = _damage_file(folder, rng)
-            return what, lambda: read_source("it", sample.spec, str(folder), scratch=folder)
+            return what, lambda: read_source("it", sample.spec, str(folder))
 
         return prepare
 

@@ -24,7 +24,7 @@ from long_drive import audit_drive, print_drive
 from numpy.typing import NDArray
 from tables import print_table, write_json
 
-from syncaudit.graph import follow_clock
+from syncaudit.graph.course import follow_clock
 from syncaudit.model import ClockCourse
 from syncaudit.simulate import EPOCH_NS
 

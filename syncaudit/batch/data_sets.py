@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import log_defect, write_json
 from syncaudit.model import Clip, CommonOffsets, DataSetClocks
-from syncaudit.policy import Policy, calibration_of, data_set_row
+from syncaudit.policy import Policy
+from syncaudit.policy.data_sets import calibration_of, data_set_row
 from syncaudit.writing import Signature, remove_ours
 
 if TYPE_CHECKING:

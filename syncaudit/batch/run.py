@@ -149,7 +149,7 @@ def run_batch(
         "calibrated": calibration is not None,
     }
     with begun_run(folder, clips, policy, known, is_pruning=prune) as ledger:
-        todo, again = sort_out(clips, ledger, task)
+        todo, again = _sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
         results = chain(
@@ -209,7 +209,9 @@ def _check_plugins() -> None:
         all_estimators()
 
 
-def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:
+def _sort_out(
+    clips: Sequence[Clip], ledger: Ledger, task: AuditTask
+) -> tuple[list[int], list[int]]:
     """Return the clips that must be audited, and those that only need judging again.
 
     Earlier measurements are kept aside until they are replaced: a store that cannot be reached

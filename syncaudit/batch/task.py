@@ -14,15 +14,7 @@ from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault, may_pass
-from syncaudit.model import (
-    Clip,
-    ClipVerdict,
-    Finding,
-    ReasonCode,
-    SourceVerdict,
-    Verdict,
-    clock_of,
-)
+from syncaudit.model import Clip, ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict, clock_of
 from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots, within_roots
 from syncaudit.readers.runs import sealed
@@ -43,7 +35,6 @@ AuditFunction = Callable[..., ClipVerdict]
 class TaskResult:
     """Result of a task; text only, so that every engine returns the same bytes."""
 
-    clip_id: str
     verdict: str
     line: str  # row of ``verdicts.jsonl``
     fingerprint: str | None  # None if the next run must try again
@@ -135,7 +126,6 @@ class JudgeTask:
         if record is None:
             kept = {key: value for key, value in row.items() if key != "digest"}
             return TaskResult(
-                clip_id=clip.clip_id,
                 verdict=row["verdict"],
                 line=sealed(json_line({**kept, "fingerprint": fingerprint})),
                 fingerprint=fingerprint,
@@ -229,7 +219,6 @@ def row_result(
     """Return a verdict as a task result."""
     line = sealed(json_line({**verdict.to_json(), "fingerprint": fingerprint}))
     return TaskResult(
-        clip_id=verdict.clip_id,
         verdict=str(verdict.verdict),
         line=line,
         fingerprint=fingerprint,

@@ -17,7 +17,8 @@ from syncaudit.formatting import word_count, word_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from syncaudit.policy import Fleet, FleetBaseline, Policy
+    from syncaudit.policy import Policy
+    from syncaudit.policy.fleet import Fleet, FleetBaseline
 
 
 def baseline(
@@ -40,7 +41,8 @@ def baseline(
     - `syncaudit baseline out/ --profile vla --out fleet.toml`, then
       `syncaudit judge out/ --policy fleet.toml --out new/`
     """
-    from syncaudit.policy import load_policy, policy_text
+    from syncaudit.policy import load_policy
+    from syncaudit.policy.toml_text import policy_text
     from syncaudit.writing import Signature, check_target, replace_text
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
@@ -55,7 +57,7 @@ def baseline(
 
 def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
     from syncaudit.batch import VerdictFile, fetch_outputs
-    from syncaudit.policy import Fleet
+    from syncaudit.policy.fleet import Fleet
 
     fleet = Fleet(rules)
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
@@ -69,7 +71,7 @@ def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
 
 
 def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
-    from syncaudit.policy import MIN_CLIPS
+    from syncaudit.policy.fleet import MIN_CLIPS
 
     if not found:
         raise UsageError(
@@ -90,7 +92,7 @@ def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
 
 
 def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:
-    from syncaudit.policy import MIN_CLIPS
+    from syncaudit.policy.fleet import MIN_CLIPS
 
     for item in found:
         clips = word_count(item.n_clips, "clip")

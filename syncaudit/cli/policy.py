@@ -35,7 +35,8 @@ def show(
     **Example**: `syncaudit policy show --profile vla > mine.toml`
     """
     from syncaudit.batch.json_encoding import to_plain
-    from syncaudit.policy import load_policy, policy_toml
+    from syncaudit.policy import load_policy
+    from syncaudit.policy.toml_text import policy_toml
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     if not as_json:

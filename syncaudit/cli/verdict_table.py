@@ -24,12 +24,7 @@ from syncaudit.cli.fleet_table import (
     shortened,
     warning_lines,
 )
-from syncaudit.formatting import (
-    PLUS_MINUS,
-    word_correction,
-    word_count,
-    word_span,
-)
+from syncaudit.formatting import PLUS_MINUS, word_correction, word_count, word_span
 from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
 from syncaudit.report.reasons import word_unmeasured
 
@@ -146,7 +141,7 @@ def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
         findings = [reason for reason in clip.reasons if reason.source == name]
         if is_unseen and source.verdict is Verdict.UNVERIFIED and not findings:
             continue
-        said = source_lines(source, findings, clip.reference)
+        said = _source_lines(source, findings, clip.reference)
         known = source.why_unmeasured  # shown in its own line
         said += [
             _warned(finding)
@@ -158,7 +153,7 @@ def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
     return lines or [(Text(), Text("no source", style="dim"))]
 
 
-def source_lines(
+def _source_lines(
     source: SourceVerdict, findings: Iterable[Finding], reference: str | None
 ) -> list[Text]:
     """Return the results for one source, one line each: its offset, then its findings."""

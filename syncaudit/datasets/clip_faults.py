@@ -18,9 +18,9 @@ from syncaudit.model import (
     SourceSpec,
     TranscriptSpec,
 )
+from syncaudit.model.camera import N_COEFFICIENTS
 from syncaudit.model.clip import MOST_EPISODES
-from syncaudit.model.lens import N_COEFFICIENTS
-from syncaudit.readers.roles import fault_of_role
+from syncaudit.model.units import fault_of_role
 from syncaudit.readers.uris import FILE_KEYS
 
 # Names are printed: line ends, control and format characters could forge lines, reverse the text

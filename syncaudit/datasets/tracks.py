@@ -146,7 +146,6 @@ class Subtitles:
     """A subtitle stream."""
 
     codec: str
-    language: str  # '' if the container does not state it
     # start, stop (presentation time) and text; empty for image codecs
     lines: tuple[tuple[float, float, str], ...] = ()
 
@@ -207,7 +206,6 @@ def _read_subtitles(container: InputContainer) -> Iterator[Subtitles]:
     for stream in streams:
         yield Subtitles(
             codec=stream.codec_context.name,
-            language=str(stream.metadata.get("language", "")),
             lines=tuple(lines[stream.index]),
         )
 

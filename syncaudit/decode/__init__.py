@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from syncaudit.decode.cpu import CpuDecoder
-from syncaudit.decode.frame import Frame
-from syncaudit.decode.luma import FrameDecoder, LumaFrames
+from syncaudit.decode.cpu import CpuDecoder, decode_still
+from syncaudit.decode.frame import Frame, FrameDecoder, LumaFrames
 from syncaudit.decode.nvdec import NvdecDecoder
-from syncaudit.decode.still import decode_still
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from syncaudit.decode import DECODERS
-from syncaudit.decode.luma import FrameDecoder
+from syncaudit.decode.frame import FrameDecoder
 from syncaudit.errors import UsageError, nearest_name
 
 AUTO = "auto"

@@ -1,4 +1,4 @@
-"""Decode on the CPU through PyAV (video) and OpenCV (single images), one thread."""
+"""Decode on the CPU, one thread: video through PyAV, images through OpenCV; stills in colour."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.frame import Frame, white_of
-from syncaudit.decode.luma import DecodeTally, LumaFrames
-from syncaudit.decode.spans import has_clock, packets_of, ticks_of
+from syncaudit.decode.frame import DecodeTally, Frame, LumaFrames, white_of
+from syncaudit.decode.spans import has_clock, in_ns, packets_of, ticks_of
 from syncaudit.decode.stored import image_bytes, image_error, stored_images
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
@@ -44,6 +43,9 @@ _DEEP_LUMA = {
 # FFmpeg outputs damaged images of this codec without reporting it. If told to stop at errors, it
 # fails, and the image is decoded again to recover what is possible.
 _LENIENT = "mjpeg"
+
+# Maximum number of frames decoded from a key frame on: one image is not worth more.
+_MAX_DECODED = 300
 
 
 class CpuDecoder:
@@ -241,3 +243,49 @@ def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
     plane = frame.planes[0]
     shape, strides = (plane.height, frame.width), (plane.line_size, 1)
     return np.ndarray(shape, np.uint8, plane, strides=strides)  # type: ignore[arg-type]  # a buffer
+
+
+def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArray[np.uint8] | None:
+    """Return one image, uint8 of shape (height, width, 3) in blue, green, red, or None.
+
+    `index` is that among single images, from 0. Of a video, the last frame at or before the
+    presentation time `pts_ns` is taken, within 300 frames of its key frame; None takes the first
+    frame. StreamReadError if the file cannot be opened as video at all.
+    """
+    if files.is_images:
+        return _still_image(files.paths[index])
+    return _still_frame(files, pts_ns)
+
+
+def _still_image(path: str) -> NDArray[np.uint8] | None:
+    with suppress(OSError, cv2.error):
+        data = np.frombuffer(image_bytes(path), np.uint8)
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+        return None if image is None else image.astype(np.uint8, copy=False)
+    return None
+
+
+def _still_frame(files: FrameFiles, pts_ns: int | None) -> NDArray[np.uint8] | None:
+    import av
+
+    path, latest = files.paths[0], None
+    with open_container(path) as container:
+        stream = video_stream(container, files.stream, path)
+        stream.codec_context.thread_type = "NONE"
+        time_base = Fraction(stream.time_base or 1)
+        wanted_ns = pts_ns if has_clock(container) else None
+        span = None if wanted_ns is None else (wanted_ns, 2**62)
+        with suppress(av.FFmpegError, OSError, ValueError, MemoryError, StopIteration, EOFError):
+            frames = (f for packet in packets_of(container, stream, span) for f in packet.decode())
+            for n, frame in enumerate(frames):
+                is_late = (
+                    wanted_ns is not None
+                    and frame.pts is not None
+                    and in_ns(frame.pts, time_base) > wanted_ns
+                )
+                if latest is not None and (is_late or n >= _MAX_DECODED):
+                    break
+                latest = frame
+                if wanted_ns is None:
+                    break
+        return None if latest is None else np.asarray(latest.to_ndarray(format="bgr24"), np.uint8)

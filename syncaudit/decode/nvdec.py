@@ -17,13 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.back_end import BackEnd, first_line
-from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.back_end import Agreement, BackEnd, compare_with_cpu, first_line
+from syncaudit.decode.container import VideoHeader, VideoPart, open_container, video_stream
 from syncaudit.decode.device_planes import DeviceBatch
-from syncaudit.decode.frame import Plane
-from syncaudit.decode.header import VideoHeader, VideoPart
-from syncaudit.decode.luma import UnfitError
-from syncaudit.decode.parity import Agreement, compare_with_cpu
+from syncaudit.decode.frame import Plane, UnfitError
 from syncaudit.decode.spans import packets_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ class SoundTrack:
 
     rate_hz: int
     samples: NDArray[np.float32]  # mean of the channels, full scale 1, shape (n,)
-    n_channels: int
     n_errors: int  # packets that could not be decoded
     start_s: float  # presentation time of the first sample
     jumps: tuple[tuple[int, float], ...] = ()
@@ -45,7 +44,7 @@ def decode_sound(path: str) -> SoundTrack:
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
     blocks: list[NDArray[np.float32]] = []
     jumps: list[tuple[int, float]] = []
-    n_errors, n_channels, start_s, n_samples = 0, 0, 0.0, 0
+    n_errors, start_s, n_samples = 0, 0.0, 0
     due_s: float | None = None
     with open_container(path) as container:
         stream = audio_stream(container, path)
@@ -55,12 +54,9 @@ def decode_sound(path: str) -> SoundTrack:
         resampler = av.AudioResampler(format="fltp")
 
         def keep(frame: av.AudioFrame | None) -> None:
-            nonlocal n_channels
             for part in resampler.resample(frame):
-                planes = part.to_ndarray()
-                n_channels = max(n_channels, planes.shape[0])
                 with np.errstate(all="ignore"):  # float sound may hold inf and NaN
-                    blocks.append(planes.mean(axis=0, dtype=np.float32))
+                    blocks.append(part.to_ndarray().mean(axis=0, dtype=np.float32))
 
         packets = container.demux(stream)
         while True:
@@ -91,7 +87,6 @@ def decode_sound(path: str) -> SoundTrack:
     return SoundTrack(
         rate_hz=rate_hz,
         samples=np.concatenate(blocks) if blocks else np.empty(0, np.float32),
-        n_channels=n_channels or int(stream.channels or 1),
         n_errors=n_errors,
         start_s=start_s,
         jumps=tuple(jumps),

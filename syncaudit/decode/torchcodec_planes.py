@@ -7,10 +7,9 @@ from itertools import chain, islice, takewhile
 from typing import Any
 
 from syncaudit.decode.back_end import BackEnd, first_line
+from syncaudit.decode.container import VideoPart
 from syncaudit.decode.device_planes import DeviceBatch
-from syncaudit.decode.frame import Plane
-from syncaudit.decode.header import VideoPart
-from syncaudit.decode.luma import UnfitError
+from syncaudit.decode.frame import Plane, UnfitError
 
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p", "nv12"})
 # Frames whose features are computed at once.

@@ -12,7 +12,7 @@ from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import Increments, from_integral
 from syncaudit.estimators.delay.measure import measure_delay
-from syncaudit.estimators.delay.task import DelayTask, refuse_vague
+from syncaudit.estimators.delay.record import DelayTask, refuse_vague
 from syncaudit.estimators.rotation.mount import why_not_turned
 from syncaudit.model import Activity, PairMeasurement, Quantity
 

@@ -44,7 +44,7 @@ _INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
 MAX_HUBS = 3
 
 
-def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every two IMUs by a quantity that both have, rotation before force.
 
     The source is searched for in the target, so the longer log is the target.
@@ -64,7 +64,7 @@ def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) ->
     ]
 
 
-def measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every bus against every IMU by all quantities of motion that both have."""
     imus = _imus(evidence)
     return [
@@ -81,8 +81,8 @@ def measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     ]
 
 
-IMUS = Estimator(name="imus", methods=tuple(map(str, _INERTIAL)), measure=measure_imus)
-BUSES = Estimator(name="buses", methods=BUS_METHODS, measure=measure_buses)
+IMUS = Estimator(name="imus", methods=tuple(map(str, _INERTIAL)), measure=_measure_imus)
+BUSES = Estimator(name="buses", methods=BUS_METHODS, measure=_measure_buses)
 
 
 def _imus(evidence: ClipEvidence) -> dict[str, dict[Quantity, Activity]]:
@@ -93,7 +93,7 @@ def _imus(evidence: ClipEvidence) -> dict[str, dict[Quantity, Activity]]:
     }
 
 
-def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure cameras against a robot's state, and its commands against its state.
 
     Cameras are compared with a command only where there is no state, because the arm lags behind
@@ -139,11 +139,11 @@ def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
 ROBOT = Estimator(
     name="robot",
     methods=("arm_motion", "commanded_motion", "joint_motion", "command"),
-    measure=measure_robot,
+    measure=_measure_robot,
 )
 
 
-def measure_microphones(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_microphones(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every two microphones by their waveforms."""
     heard = list(evidence.sounds.values())
     return [
@@ -153,7 +153,7 @@ def measure_microphones(evidence: ClipEvidence, _known: _Known, max_offset_s: fl
     ]
 
 
-def measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every microphone against every accelerometer by knocks that both recorded."""
     return [
         knocks.estimate_knocks(
@@ -169,7 +169,7 @@ def measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) 
     ]
 
 
-def measure_transcripts(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+def _measure_transcripts(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every transcript with times against its audio."""
     return [
         _transcript(spoken, evidence.bands.get(spoken.audio), max_offset_s)
@@ -177,9 +177,9 @@ def measure_transcripts(evidence: ClipEvidence, _known: _Known, max_offset_s: fl
     ]
 
 
-MICROPHONES = Estimator(name="microphones", methods=(sound.METHOD,), measure=measure_microphones)
-KNOCKS = Estimator(name="knocks", methods=(knocks.METHOD,), measure=measure_knocks)
-SPEECH = Estimator(name="speech", methods=(speech.METHOD,), measure=measure_transcripts)
+MICROPHONES = Estimator(name="microphones", methods=(sound.METHOD,), measure=_measure_microphones)
+KNOCKS = Estimator(name="knocks", methods=(knocks.METHOD,), measure=_measure_knocks)
+SPEECH = Estimator(name="speech", methods=(speech.METHOD,), measure=_measure_transcripts)
 
 
 def _transcript(

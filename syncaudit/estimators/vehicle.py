@@ -22,8 +22,8 @@ from syncaudit.dsp.integral import (
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.measure import measure_delay
+from syncaudit.estimators.delay.record import DelayTask, refuse, refuse_vague
 from syncaudit.estimators.delay.refusals import DRIFT_Z
-from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 from syncaudit.model.arrays import Floats

@@ -9,6 +9,7 @@ from syncaudit.model.audits import (
     StampAudit,
     StampRemark,
 )
+from syncaudit.model.camera import Distortion
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -35,7 +36,6 @@ from syncaudit.model.clocks import (
     LoopClosure,
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
-from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
 from syncaudit.model.evidence import (
     Activity,
     EventTrain,
@@ -49,7 +49,6 @@ from syncaudit.model.evidence import (
 from syncaudit.model.evidence.clip_evidence import ClipEvidence
 from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.finding import Finding, ReasonCode, Severity
-from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
 from syncaudit.model.record import ClipRecord
@@ -95,7 +94,6 @@ __all__ = [
     "ClockSolution",
     "CommonOffset",
     "CommonOffsets",
-    "Comparison",
     "CourseStep",
     "DataSetClocks",
     "Distortion",
@@ -138,9 +136,7 @@ __all__ = [
     "TranscriptStream",
     "Verdict",
     "clock_of",
-    "compare_pair",
     "is_usable",
     "nanoseconds",
-    "pair_to_show",
     "seconds_since",
 ]

@@ -12,9 +12,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from syncaudit.model.camera import Distortion, Scan
 from syncaudit.model.field_names import field_names
-from syncaudit.model.lens import Distortion
-from syncaudit.model.scan import Scan
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.camera import Distortion, Scan, direction_of
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
-from syncaudit.model.lens import Distortion
-from syncaudit.model.scan import Scan, direction_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -239,8 +238,6 @@ class AudioStream(Stream):
         Sampling rate from the header.
     samples : ndarray of float32, shape (m,)
         Mean of the channels, full scale 1.
-    n_channels : int
-        Channels in the file.
     first_sample : int
         Position in the file of the first of `samples`: a window may have cut off what is before.
     file_seconds : float, optional
@@ -250,7 +247,6 @@ class AudioStream(Stream):
     rate_hz: float
     samples: NDArray[np.float32]
     anchor_samples: Ints
-    n_channels: int = 1
     first_sample: int = 0
     file_seconds: float | None = None
 

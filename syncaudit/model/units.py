@@ -1,10 +1,24 @@
-"""Units that timestamps and signals may be in, and their size in nanoseconds or SI units."""
+"""Units of timestamps and signals, with their size in nanoseconds or SI units, and CAN roles."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from syncaudit.errors import nearest_name
+
+# `wheel_speed_*` stands for any name with that prefix, such as wheel_speed_fl.
+_ROLES = (
+    "speed",
+    "wheel_speed_*",
+    "yaw_rate",
+    "steering_angle",
+    "brake",
+    "long_accel",
+    "lateral_accel",
+    "strobe",
+)
 
 STAMPS_KEY = "stamps"
 """Key of a manifest's ``units`` for the timestamps of a source."""
@@ -52,3 +66,20 @@ def units_of(channel: str) -> tuple[str, ...]:
     """Return the units that a channel or CAN role may be in; all units if it is not motion."""
     known = {**_SPEEDS, **_RATES} if channel.startswith("wheel_speed") else None
     return tuple(known or _UNITS_OF_CHANNEL.get(channel, _SI_PER_UNIT))
+
+
+def fault_of_role(role: str, signal: str) -> tuple[str, str] | None:
+    """Return (what is wrong, what to do) if `role` is not a known role, else None."""
+    if _is_role(role):
+        return None
+    if _is_role(signal):
+        hint = f"Swap them: 'signals' maps our role to your signal, {{'{signal}': '{role}'}}."
+    else:
+        hint = nearest_name(role, _ROLES)
+    return f"signals.{role}: there is no such role", hint
+
+
+def _is_role(name: str) -> bool:
+    return (name in _ROLES and "*" not in name) or (
+        name.startswith("wheel_speed_") and len(name) > len("wheel_speed_") and "*" not in name
+    )

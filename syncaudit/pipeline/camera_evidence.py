@@ -29,7 +29,7 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.model.scan import Scan
+from syncaudit.model.camera import Scan
 from syncaudit.model.time import spans_too_long
 from syncaudit.pipeline.image_audit import ImageAuditPass
 from syncaudit.pipeline.reading import refuse_machine_fault, unreadable

@@ -28,13 +28,13 @@ from syncaudit.model import (
     PairMeasurement,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
-from syncaudit.policy import Policy, is_outside, is_undecided
+from syncaudit.policy import Policy, is_undecided
+from syncaudit.policy.data_sets import is_outside
 
 # Maximum number of clips listed for not sharing the common offset.
 MAX_DIFFERING = 1000
 # A majority of fewer recordings may be chance.
 MIN_RECORDINGS = 4
-
 
 # Measurements of two clocks: number of the clip, offset from first to second, its standard error,
 # and the systematic part of that.

@@ -27,19 +27,22 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.pipeline.alignment import AlignedTexts, align_texts
 from syncaudit.pipeline.conclude import conclude
+from syncaudit.pipeline.contradictions import (
+    cameras_read_upwards,
+    contradicted_statements,
+    find_misplaced_files,
+)
 from syncaudit.pipeline.evidence import conditions_of, find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (
     apply_calibration,
     check_calibration,
     windows_before,
 )
-from syncaudit.pipeline.misplaced_files import find_misplaced_files
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.statements import cameras_read_upwards, contradicted_statements
-from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,

@@ -45,8 +45,8 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
     measured: list[PairMeasurement] = []
     for estimator in all_estimators():
         measured += estimator.measure(evidence, measured, max_offset_s)
-    still = still_sources(evidence)
-    return [with_range(pair, max_offset_s, still) for pair in _without_deviant(measured)]
+    still = _still_sources(evidence)
+    return [_with_range(pair, max_offset_s, still) for pair in _without_deviant(measured)]
 
 
 def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasurement]:
@@ -72,7 +72,7 @@ def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasuremen
     ]
 
 
-def with_range(
+def _with_range(
     pair: PairMeasurement, max_offset_s: float, still: Collection[str] = ()
 ) -> PairMeasurement:
     """Return a measurement whose refusal states the search range and how to widen it.
@@ -99,7 +99,7 @@ def with_range(
     return replace(pair, why=f"{pair.why}; {words}")
 
 
-def still_sources(evidence: ClipEvidence) -> set[str]:
+def _still_sources(evidence: ClipEvidence) -> set[str]:
     """Return the cameras, IMUs and buses in which nothing moves, as in a parked car."""
     cameras = {name for name, seen in evidence.rotations.items() if not _turns(seen)}
     others = {

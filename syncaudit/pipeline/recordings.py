@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.errors import UsageError
-from syncaudit.graph import common_errors, follow_clock
+from syncaudit.graph.common_errors import common_errors
+from syncaudit.graph.course import follow_clock
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -19,13 +20,9 @@ from syncaudit.model import (
     ClockSolution,
     CommonOffsets,
 )
-from syncaudit.pipeline.conclude import (
-    conclude,
-    lasting_clocks,
-    mark_baseline_only,
-    solve_record,
-)
-from syncaudit.policy import Policy, judge_with_recording
+from syncaudit.pipeline.conclude import conclude, lasting_clocks, mark_baseline_only, solve_record
+from syncaudit.policy import Policy
+from syncaudit.policy.recordings import judge_with_recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -43,21 +42,16 @@ from syncaudit.readers.uris import files_named, resolve
 __all__ = ["READERS", "read_source"]
 
 
-def _in_memory(reader: Callable[..., Stream]) -> Callable[..., Stream]:
-    """Adapt a reader that needs no folder for copies of remote files."""
-    return lambda *source, scratch: reader(*source)  # noqa: ARG005  # one signature for every kind
-
-
-# Each takes (name, spec of its kind, base_uri, *, scratch) and returns its stream.
+# Each takes (name, spec of its kind, base_uri) and returns its stream.
 READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
     {
         SourceKind.CAMERA: read_camera,
-        SourceKind.IMU: _in_memory(read_imu),
+        SourceKind.IMU: read_imu,
         SourceKind.CAN: read_can,
         SourceKind.AUDIO: read_audio,
-        SourceKind.TRANSCRIPT: _in_memory(read_transcript),
-        SourceKind.EVENTS: _in_memory(read_events),
-        SourceKind.STATE: _in_memory(read_state),
+        SourceKind.TRANSCRIPT: read_transcript,
+        SourceKind.EVENTS: read_events,
+        SourceKind.STATE: read_state,
     }
 )
 
@@ -71,10 +65,12 @@ def read_source(
     spec: SourceSpec,
     base_uri: str = "",
     *,
-    scratch: Path | None = None,
     near_ns: tuple[int, int] | None = None,
 ) -> Stream:
     """Read one source of a clip.
+
+    Local copies of remote files are removed at once, those of a camera's images when the process
+    ends.
 
     Parameters
     ----------
@@ -84,10 +80,6 @@ def read_source(
         Its entry in the manifest.
     base_uri : str
         Folder that relative URIs are resolved against (`Clip.base_uri`).
-    scratch : Path, optional
-        Folder for local copies of remote files, removed by the caller once the stream's frames
-        are decoded. If omitted, copies are removed at once, those of a camera's images when
-        the process ends.
     near_ns : tuple of two int, optional
         For large tables, keep only the rows from the first timestamp in ``[low, high)`` to the
         last, if there are any. Other sources are read in full.
@@ -112,7 +104,7 @@ def read_source(
             refuse_outside(place)
         _check_units(name, spec)
         near = spec if near_ns is None else _near(spec, base_uri, near_ns)
-        stream: Stream = reader(name, near, base_uri, scratch=scratch)
+        stream: Stream = reader(name, near, base_uri)
     except SyncAuditError as error:
         error.source = error.source or name
         if (

@@ -1,9 +1,10 @@
-"""Convert Arrow columns to plain values, and describe their cells in messages."""
+"""Convert Arrow columns to numbers and timestamps (integers never pass through float)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
+from syncaudit.model.time import stamps_of_seconds
+from syncaudit.model.units import NS_PER_UNIT
+
+_INTEGER = r"^[+-]?[0-9]+$"
+_FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
+
+# Nanoseconds as signed 64-bit integers, with room for rounding.
+_MOST_NS = 9.2e18
+_MOST_LOST_NS = 1e4
 
 _T = TypeVar("_T", bound=np.generic)
 _ZERO = np.uint8(ord("0"))
@@ -122,3 +133,152 @@ def _matrix(cells: Cells) -> NDArray[np.float64]:
         ) from error
     matrix[is_set] = as_array(flat, np.float64).reshape(-1, width)
     return matrix
+
+
+def is_fraction(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds floats, or strings of which one is not an integer."""
+    if not is_text(column.type):
+        return bool(pa.types.is_floating(column.type))
+    cells = pc.utf8_trim_whitespace(column).drop_null()
+    return not pc.all(pc.match_substring_regex(cells, _INTEGER)).as_py()
+
+
+def stamps_of(cells: Cells) -> NDArray[np.int64]:
+    """Return the integers of a column exactly as written, shape (n,).
+
+    Cells are integers, timestamps or strings; StreamReadError if one is blank, not an integer, or
+    too large for int64.
+    """
+    column, kind = cells.column, cells.column.type
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    if pa.types.is_null(kind) or column.null_count:
+        index = first_of(pc.is_null(column))
+        raise cells.fault(index, "blank", "Every row needs its timestamp in integer nanoseconds.")
+    if pa.types.is_timestamp(kind):
+        column = _checked_cast(cells, pa.timestamp("ns", tz=kind.tz))
+        return as_array(column.cast(pa.int64()), np.int64)
+    if is_text(kind):
+        return _stamps_from_text(cells)
+    if not pa.types.is_integer(kind):
+        raise StreamReadError(
+            f"column '{cells.name}' is of type {kind}, expected int64 nanoseconds"
+            + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
+            path=cells.uri,
+            hint=(
+                "Write the timestamps as 64-bit integers from the start, or state the unit of "
+                "the floats: 'units': {'stamps': 's'}."
+            ),
+        )
+    return as_array(_checked_cast(cells, pa.int64()), np.int64)
+
+
+def stamps_from_seconds(cells: Cells) -> NDArray[np.int64]:
+    """Return seconds since a start as nanoseconds, shape (n,)."""
+    times_s = numbers_of(cells)
+    try:
+        return stamps_of_seconds(times_s)
+    except ValueError as error:
+        index = int(np.argmin(np.isfinite(times_s)))
+        what = f"{times_s[index]}, expected seconds"
+        raise cells.fault(index, what, "Every row needs its timestamp.") from error
+    except OverflowError as error:
+        raise StreamReadError(
+            f"'{cells.name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are not "
+            "seconds since a start (more than 30 days)",
+            path=cells.uri,
+            hint=(
+                "If they are unix seconds, state it: 'units': {'stamps': 's'} (they have steps "
+                "of 0.24 us or worse)."
+            ),
+        ) from error
+
+
+def stamps_in(cells: Cells, unit: str) -> NDArray[np.int64]:
+    """Return timestamps in a unit (a key of `NS_PER_UNIT`) as nanoseconds, shape (n,).
+
+    Integers are exact. Floats lose what they cannot represent: 0.24 us for Unix seconds. 32-bit
+    floats lose two minutes of those and are rejected if they lose more than 10 us.
+    """
+    factor = NS_PER_UNIT[unit]
+    if not is_fraction(cells.column):
+        counts = stamps_of(cells)
+        beyond = np.abs(counts.astype(np.float64)) > _MOST_NS / factor
+        if beyond.any():
+            raise _out_of_range(cells, counts, int(np.argmax(beyond)), unit)
+        return counts * factor
+    numbers = numbers_of(cells)
+    for is_bad in (~np.isfinite(numbers), np.abs(numbers) > _MOST_NS / factor):
+        if is_bad.any():
+            raise _out_of_range(cells, numbers, int(np.argmax(is_bad)), unit)
+    largest = float(np.abs(numbers).max(initial=0.0))
+    lost_ns = factor * float(np.spacing(np.float32(largest)))
+    if pa.types.is_float32(cells.column.type) and lost_ns > _MOST_LOST_NS:
+        raise StreamReadError(
+            f"column '{cells.name}' holds floats of 32 bits, which round {largest:.9g} {unit} by "
+            f"up to {0.5e-9 * lost_ns:.2g} s",
+            path=cells.uri,
+            hint="Export the timestamps as integers, or as floats of 64 bits.",
+        )
+    return np.rint(numbers * factor).astype(np.int64)
+
+
+def _out_of_range(
+    cells: Cells, values: NDArray[np.int64] | NDArray[np.float64], index: int, unit: str
+) -> StreamReadError:
+    what = f"{values[index]} {unit}, which is out of range for int64 nanoseconds"
+    return cells.fault(index, what, "Correct the cell, or the unit that the manifest states.")
+
+
+def _stamps_from_text(cells: Cells) -> NDArray[np.int64]:
+    if is_digits(cells.column):
+        with suppress(pa.ArrowInvalid):  # reported below
+            return as_array(cells.column.cast(pa.int64()), np.int64)
+    column = pc.utf8_trim_whitespace(cells.column)
+    is_integer = pc.match_substring_regex(column, _INTEGER)
+    if not pc.all(is_integer).as_py():
+        index = first_of(pc.invert(is_integer))
+        raise _bad_stamp(cells, index, str(column[index].as_py()))
+    try:
+        return as_array(pc.utf8_ltrim(column, "+").cast(pa.int64()), np.int64)
+    except pa.ArrowInvalid as error:
+        limit = 2**63
+        for index, cell in enumerate(column.to_pylist()):
+            if not -limit <= int(cell) < limit:
+                raise cells.fault(
+                    index,
+                    f"{cell}, too large for int64",
+                    "Timestamps are nanoseconds as signed 64-bit integers; is the unit finer than "
+                    "nanoseconds?",
+                ) from error
+        raise StreamReadError(
+            f"column '{cells.name}' cannot be read as int64 ({error})", path=cells.uri
+        ) from error
+
+
+def _bad_stamp(cells: Cells, index: int, cell: str) -> StreamReadError:
+    code = "unreadable"
+    if _FLOAT.match(cell):
+        hint = (
+            "State their unit, such as 'units': {'stamps': 's'}, or write integers (unix "
+            "seconds as float have steps of 0.24 us)."
+        )
+    elif _DATE.match(cell):
+        hint = "Dates and clock times are not read; write nanoseconds since 1970 as integers."
+    else:
+        hint = "Correct the cell, or export the table again."
+        code = "corrupt"
+    return cells.fault(index, f"'{cell}', expected integer nanoseconds", hint, code=code)
+
+
+def _checked_cast(cells: Cells, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return cells.column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise StreamReadError(
+            f"column '{cells.name}' of type {cells.column.type} does not fit int64 nanoseconds "
+            f"({one_line(error)})",
+            code="corrupt",
+            path=cells.uri,
+            hint="Timestamps are nanoseconds as signed 64-bit integers.",
+        ) from error

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.sound import SoundTrack, decode_sound, refuse_endless
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
-from syncaudit.model import (
-    AudioSpec,
-    AudioStream,
-    Finding,
-    ReasonCode,
-)
+from syncaudit.model import AudioSpec, AudioStream, Finding, ReasonCode
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
@@ -92,7 +87,6 @@ def read_audio(
         rate_hz=float(sound.rate_hz),
         samples=sound.samples,
         anchor_samples=anchors,
-        n_channels=sound.n_channels,
     )
 
 
@@ -205,9 +199,7 @@ def _read_with_soundfile(path: Path) -> tuple[SoundTrack, str | None]:
     samples = np.concatenate(blocks) if blocks else np.empty(0, np.float32)
     if damage is None and 0 < n_declared < 2**62 and len(samples) < n_declared:
         damage = f"its header declares {n_declared} samples, {len(samples)} are there"
-    track = SoundTrack(
-        rate_hz=rate_hz, samples=samples, n_channels=n_channels, n_errors=0, start_s=0.0
-    )
+    track = SoundTrack(rate_hz=rate_hz, samples=samples, n_errors=0, start_s=0.0)
     return track, damage or _cut_wav(path)
 
 

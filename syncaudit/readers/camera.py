@@ -18,13 +18,7 @@ from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
-from syncaudit.model import (
-    CameraSpec,
-    CameraStream,
-    Finding,
-    FrameFiles,
-    ReasonCode,
-)
+from syncaudit.model import CameraSpec, CameraStream, Finding, FrameFiles, ReasonCode
 from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps

@@ -9,19 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import (
-    CanSpec,
-    Channel,
-    Finding,
-    ReasonCode,
-    SignalStream,
-)
+from syncaudit.model import CanSpec, Channel, Finding, ReasonCode, SignalStream
+from syncaudit.model.units import fault_of_role
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
 from syncaudit.readers.findings import empty_stream, non_finite, stream_fields
 from syncaudit.readers.mdf import read_mdf_signals
-from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
 

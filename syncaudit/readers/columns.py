@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
-from syncaudit.readers.arrow_columns import Cells, as_array, numbers_of, without_dictionary
-from syncaudit.readers.stamp_columns import (
+from syncaudit.readers.arrow_columns import (
+    Cells,
+    as_array,
     is_fraction,
+    numbers_of,
     stamps_from_seconds,
     stamps_in,
     stamps_of,
+    without_dictionary,
 )
 
 STAMPS = "timestamp_ns"

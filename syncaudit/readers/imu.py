@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name
-from syncaudit.model import (
-    Channel,
-    Finding,
-    ImuSpec,
-    ReasonCode,
-    SignalStream,
-)
+from syncaudit.model import Channel, Finding, ImuSpec, ReasonCode, SignalStream
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, Table
 from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned

@@ -90,7 +90,6 @@ class FoundVerdicts:
 class ExpectedRun:
     """Verdicts to expect according to the summary of a finished run."""
 
-    folder: str
     counts: Mapping[str, int]  # clips by verdict
     digest: str | None  # of its verdicts (`FoundVerdicts`); None from older versions
     has_digests: bool  # every row of ``verdicts.jsonl`` carries one
@@ -165,7 +164,6 @@ def finished_run(verdict_file: str) -> ExpectedRun:
         )
     digest = summary.get("verdicts_digest")
     return ExpectedRun(
-        folder=folder,
         counts=counts,
         digest=digest if isinstance(digest, str) else None,
         has_digests=summary.get("row_digests") is True,

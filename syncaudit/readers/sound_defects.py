@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.runs import runs_of
+from syncaudit.dsp.indices import runs_of
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Severity
 

@@ -8,13 +8,7 @@ import numpy as np
 
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.formatting import word_count
-from syncaudit.model import (
-    Finding,
-    ReasonCode,
-    Tier,
-    TranscriptSpec,
-    TranscriptStream,
-)
+from syncaudit.model import Finding, ReasonCode, Tier, TranscriptSpec, TranscriptStream
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.findings import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve

@@ -5,7 +5,8 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from syncaudit.formatting import word_correction
-from syncaudit.model import ClipVerdict, Comparison, Verdict, compare_pair, pair_to_show
+from syncaudit.model import ClipVerdict, Verdict
+from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
 from syncaudit.report.axes import Scale, shorten, svg
 
 _WIDTH, _HEIGHT = 960.0, 190.0

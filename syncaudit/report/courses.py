@@ -11,7 +11,8 @@ import numpy as np
 from markupsafe import Markup
 
 from syncaudit.formatting import word_correction, word_count, word_drift, word_duration, word_span
-from syncaudit.model import ClipVerdict, PairMeasurement, ReasonCode, pair_to_show
+from syncaudit.model import ClipVerdict, PairMeasurement, ReasonCode
+from syncaudit.model.comparison import pair_to_show
 from syncaudit.report.course_plot import CoursePoint, course_plot
 
 # Recordings drawn; the table lists those in the summary, the worst thousand.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def read_part(name: str) -> str:
+def _read_part(name: str) -> str:
     """Return a template, style or script of this folder."""
     return (resources.files("syncaudit.report") / name).read_text(encoding="utf-8")
 
@@ -30,7 +30,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FunctionLoader(read_part),
+        loader=jinja2.FunctionLoader(_read_part),
     )
 
 
@@ -43,7 +43,7 @@ def write_page(template: str, path: Path, *, script: str, **content: object) -> 
     """
     from markupsafe import Markup
 
-    program = read_part(script)
+    program = _read_part(script)
     page = (
         _environment()
         .get_template(template)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.batch.pool import map_isolated
 from syncaudit.batch.worker import Lost
-from syncaudit.dsp.nearest import nearest
+from syncaudit.dsp.indices import nearest
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source

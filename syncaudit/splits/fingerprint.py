@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import iter_luma
-from syncaudit.dsp.nearest import nearest
+from syncaudit.dsp.indices import nearest
 from syncaudit.model import CameraStream, Clip
 from syncaudit.pipeline.window import part_of, wanted_frames
 

@@ -13,9 +13,9 @@ from syncaudit.estimators.delay.clock_step import (
     find_step,
     is_uneven,
 )
-from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
+from syncaudit.estimators.delay.parts import find_deviant_end
 from testkit.moving_body import Clock, camera, imu, shaking
 
 

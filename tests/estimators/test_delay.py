@@ -6,8 +6,7 @@ import pytest
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.measure import MIN_ROWS, measure_delay
-from syncaudit.estimators.delay.record import FLOOR_STD_S
-from syncaudit.estimators.delay.task import DelayTask, refuse
+from syncaudit.estimators.delay.record import FLOOR_STD_S, DelayTask, refuse
 from testkit.moving_body import EPOCH_NS, Clock, imu, shaking
 
 

@@ -2,7 +2,7 @@
 
 from syncaudit.estimators.pairs import measure_light
 from syncaudit.model import ClipEvidence
-from syncaudit.pipeline.statements import cameras_read_upwards
+from syncaudit.pipeline.contradictions import cameras_read_upwards
 from testkit.event_rig import turned_rig
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.graph import follow_clock
+from syncaudit.graph.course import follow_clock
 
 START_NS = 1_767_225_600_000_000_000
 STD_S = 8e-4

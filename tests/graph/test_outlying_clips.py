@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from syncaudit.graph import follow_clock
 from syncaudit.graph.clock_filter import Readings
-from syncaudit.graph.course import first_weights
+from syncaudit.graph.course import first_weights, follow_clock
 
 START_NS = 1_767_225_600_000_000_000
 STD_S = 8e-4

@@ -7,13 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.model import (
-    EventResiduals,
-    PairMeasurement,
-    SignalExcerpt,
-    compare_pair,
-    pair_to_show,
-)
+from syncaudit.model import EventResiduals, PairMeasurement, SignalExcerpt
+from syncaudit.model.comparison import compare_pair, pair_to_show
 
 EPOCH_NS = 1_767_225_600_000_000_000
 TIMES_S = np.arange(0.0, 1.6, 0.01)

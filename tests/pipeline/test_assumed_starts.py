@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from syncaudit.model import ClockEstimate, ClockSolution, ReasonCode, Verdict
-from syncaudit.policy import judge_with_recording, load_policy
+from syncaudit.policy import load_policy
+from syncaudit.policy.recordings import judge_with_recording
 from testkit.clip_folder import Folder
 
 

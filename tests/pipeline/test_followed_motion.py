@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import Activity, ImageMotion, Quantity
-from syncaudit.pipeline.followed_motion import had_to_move
+from syncaudit.pipeline.image_audit import had_to_move
 
 PERIOD_S, SPAN_S = 1.0 / 30.0, 20.0
 STILL_S = (9.0, 11.0)

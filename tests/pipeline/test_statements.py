@@ -7,7 +7,7 @@ import pytest
 
 from syncaudit.model import ClipEvidence, Severity
 from syncaudit.pipeline import examine
-from syncaudit.pipeline.statements import contradicted_statements
+from syncaudit.pipeline.contradictions import contradicted_statements
 from testkit.event_rig import camera, irregular_onsets
 from testkit.measured_pairs import pair
 from testkit.sample_audits import sample_clips

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from syncaudit.model import ClipVerdict, PairMeasurement
-from syncaudit.policy import Fleet, load_policy, policy_text
+from syncaudit.policy import load_policy
+from syncaudit.policy.fleet import Fleet
 from syncaudit.policy.limits import pair_baseline
+from syncaudit.policy.toml_text import policy_text
 
 VLA = load_policy(profile="vla")
 # Figures of the file are rounded to 0.01 ms.

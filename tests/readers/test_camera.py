@@ -13,14 +13,15 @@ from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, CameraStream, Distortion, Severity
 from syncaudit.readers import read_source
+from syncaudit.readers.camera import read_camera
 from testkit.late_tracks import write_late
 from testkit.places import real_recording
 
 T0 = 1767225600123456789
 
 
-def camera(spec: CameraSpec, base: Path | str = "", **keys: Any) -> CameraStream:
-    stream = read_source("cam", spec, str(base), **keys)
+def camera(spec: CameraSpec, base: Path | str = "") -> CameraStream:
+    stream = read_source("cam", spec, str(base))
     assert isinstance(stream, CameraStream)
     return stream
 
@@ -184,7 +185,7 @@ def test_remote_video_lies_in_the_scratch_folder(
     for name, content in {**sample.beside, sample.file: sample.content}.items():
         with fsspec.open(f"memory://scratch-test/{name}", "wb") as file:
             file.write(content)
-    stream = camera(sample.spec, "memory://scratch-test", scratch=tmp_path / "scratch")
+    stream = read_camera("cam", sample.spec, "memory://scratch-test", scratch=tmp_path / "scratch")
     assert Path(stream.files.paths[0]).parent == tmp_path / "scratch"
     assert len(list((tmp_path / "scratch").iterdir())) == 1
     again = camera(sample.spec, "memory://scratch-test")
@@ -199,7 +200,7 @@ def test_member_of_a_tar_is_read(samples: Mapping[str, Any], tmp_path: Path) -> 
     with tarfile.open(tmp_path / "shard.tar", "w") as shard:
         shard.add(tmp_path / "a.mp4", "000.cam.mp4")
     spec = CameraSpec(uri="tar://000.cam.mp4::shard.tar", timestamps="s.csv")
-    assert camera(spec, tmp_path, scratch=tmp_path / "scratch").findings == ()
+    assert camera(spec, tmp_path).findings == ()
 
 
 @pytest.mark.realdata

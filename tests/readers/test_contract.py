@@ -164,7 +164,7 @@ def test_remote_file_reads_as_the_local_one(
     for file, content in {**sample.beside, sample.file: sample.content}.items():
         with fsspec.open(f"{base}/{file}", "wb") as target:
             target.write(content)
-    remote = read_source("src", sample.spec, base, scratch=tmp_path / "scratch")
+    remote = read_source("src", sample.spec, base)
     np.testing.assert_array_equal(remote.time_ns, local.time_ns)
     assert [finding.code for finding in remote.findings] == [f.code for f in local.findings]
     if isinstance(local, SignalStream) and isinstance(remote, SignalStream):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.model import Comparison, compare_pair, pair_to_show
 from syncaudit.model.arrays import Floats
+from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 
 

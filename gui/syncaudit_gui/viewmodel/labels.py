@@ -81,11 +81,6 @@ class Labels:
             if label is not None:
                 self._rows[label.clip_id] = label
 
-    @property
-    def path(self) -> Path:
-        """Where they are saved."""
-        return self._log.path
-
     def give(
         self,
         clip_id: str,

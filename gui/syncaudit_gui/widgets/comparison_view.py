@@ -6,8 +6,8 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.formatting import word_correction, word_duration
-from syncaudit.model import Comparison
 from syncaudit.model.arrays import Floats
+from syncaudit.model.comparison import Comparison
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, ThemedWidget, sized

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from syncaudit_gui.viewmodel.timeline import TimeRange
 
+# Room for a label.
+TICKS_PX = 90.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
@@ -26,9 +29,9 @@ class TimeScale:
     def time_at(self, x_px: float) -> float:
         return self.visible.start_s + (x_px - self.left_px) / max(self.px_per_s, 1e-12)
 
-    def ticks(self, apart_px: float = 90.0) -> tuple[list[float], int]:
-        """Return round times at least `apart_px` apart, and the digits that distinguish them."""
-        least_s = apart_px / max(self.px_per_s, 1e-12)
+    def ticks(self) -> tuple[list[float], int]:
+        """Return round times with room for their labels, and the digits that distinguish them."""
+        least_s = TICKS_PX / max(self.px_per_s, 1e-12)
         power = 10.0 ** math.floor(math.log10(least_s))
         steps = [1.0, 2.0, 5.0, 10.0]
         step_s = next((power * x for x in steps if power * x >= least_s), 10.0 * power)

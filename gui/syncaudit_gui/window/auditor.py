@@ -8,13 +8,7 @@ from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import CameraStream
 from syncaudit.policy import Policy
-from syncaudit_gui.audits import (
-    AuditFailed,
-    AuditMessage,
-    AuditProcess,
-    AuditProgress,
-    AuditResult,
-)
+from syncaudit_gui.audits import AuditFailed, AuditMessage, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
 
 KEPT = 20

@@ -41,7 +41,7 @@ class _ImageMessage:
     raw: tuple[int, int, int, bool] | None = None
 
 
-def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _ImageMessage]:
+def _image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _ImageMessage]:
     """Return the function that reads a camera topic's messages.
 
     It raises `LayoutError` for a message that does not match its type.
@@ -164,12 +164,12 @@ def collector_for(
     """
     if topic.encoding in ("ros1", "cdr"):
         if topic.type_name in _ROS_IMAGES:
-            read = image_reader(topic, types)
+            read = _image_reader(topic, types)
             return None if _is_depth(topic, read, first) else CameraCollector(topic, read, images)
         if topic.type_name in SAMPLE_TYPES:
             return SAMPLE_TYPES[topic.type_name](topic, types)
     if topic.encoding in ("protobuf", "json") and topic.type_name in _FOXGLOVE_IMAGES:
-        return CameraCollector(topic, image_reader(topic, types), images)
+        return CameraCollector(topic, _image_reader(topic, types), images)
     return None
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from syncaudit.datasets.formats.comma_log import MAGICS, CommaLog, read_comma_log
 from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 from syncaudit.datasets.starter_rules import messages_in_dbc, roles_of
-from syncaudit.decode.header import read_header
+from syncaudit.decode.container import read_header
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import FrameFiles
 from syncaudit.readers.uris import local_path

@@ -101,13 +101,13 @@ def _role_of_images(array: StepArray) -> tuple[Role, str]:
 
 
 def _role_of_encoded(array: StepArray) -> tuple[Role, str]:
-    first = encoded_image(array[0]) if array.shape[0] else b""
+    first = _encoded_image(array[0]) if array.shape[0] else b""
     if first.startswith(_MAGICS):
         return Role.ENCODED, ""
     return Role.NONE, "neither numbers nor images (JPEG, PNG, WebP)"
 
 
-def encoded_image(row: Any) -> bytes:
+def _encoded_image(row: Any) -> bytes:
     """Return the bytes of one encoded image, without the zeros that pad rows to one length."""
     if isinstance(row, np.ndarray | np.bytes_ | np.void) and np.asarray(row).dtype.kind in "uSV":
         row = np.asarray(row).tobytes()
@@ -123,7 +123,7 @@ def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
         seen = [array[row] for row in (first, (first + stop) // 2, stop - 1)]
         if len(array.shape) >= 3:
             return len(np.unique(np.concatenate([image.ravel() for image in seen]))) == 1
-        data = {encoded_image(image) for image in seen}
+        data = {_encoded_image(image) for image in seen}
         image = cv2.imdecode(np.frombuffer(data.pop(), np.uint8), cv2.IMREAD_COLOR)
     except (*READ_ERRORS, cv2.error):
         return False  # reported when they are written
@@ -160,7 +160,7 @@ def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:
     scale = 0.0
     for block in _blocks(array, rows):
         if not is_plain:
-            yield from map(encoded_image, block)
+            yield from map(_encoded_image, block)
             continue
         if block.dtype.kind == "f":  # range 0 to 255, or 0 to 1
             scale = scale or (255.0 if block.size and block.max() <= 1.0 else 1.0)

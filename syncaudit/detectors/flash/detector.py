@@ -35,9 +35,9 @@ from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
+from syncaudit.model.camera import OPPOSITE_SCANS, Scan
 from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
 from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
-from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.

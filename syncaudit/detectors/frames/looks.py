@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.runs import runs_of
+from syncaudit.dsp.indices import runs_of
 from syncaudit.model import ImageFault
 from syncaudit.model.arrays import Bools
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.rotation.fixed_parts import FixedParts
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit.model.scan import Scan, direction_of
+from syncaudit.model.camera import Scan, direction_of
 
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250

@@ -14,13 +14,7 @@ from syncaudit.detectors.stamps.counter import (
     resolution_ns,
     rounding_s,
 )
-from syncaudit.detectors.stamps.grid import (
-    SETTLED,
-    Grid,
-    are_in_bursts,
-    intervals,
-    number_samples,
-)
+from syncaudit.detectors.stamps.grid import SETTLED, Grid, are_in_bursts, intervals, number_samples
 from syncaudit.detectors.stamps.ledger import keep_ledger
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamps.words import (

@@ -14,10 +14,9 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
-from syncaudit.estimators.delay.ends import DeviantEnd
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
+from syncaudit.estimators.delay.parts import MIN_PIECE_S, DeviantEnd, measure_near
 from syncaudit.estimators.delay.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
 from syncaudit.estimators.delay.stepped import ClockStep, fit_at, locate_step
 from syncaudit.model.arrays import Floats

@@ -17,15 +17,15 @@ from syncaudit.estimators.delay.clock_step import (
     is_unlike_quartz,
     step_for_drift,
 )
-from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import (
+    find_deviant_end,
     parts_of_equal_information,
     why_delay_wanders,
     why_parts_disagree,
 )
-from syncaudit.estimators.delay.record import record_delay
+from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse, refuse_vague
 from syncaudit.estimators.delay.refusals import (
     band_disagreement,
     why_ambiguous,
@@ -41,7 +41,6 @@ from syncaudit.estimators.delay.search import (
     chance_height,
     why_by_chance,
 )
-from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
 MIN_ROWS = 30

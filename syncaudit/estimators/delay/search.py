@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.indices import runs_of
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import mad_std_of_columns
-from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
 from syncaudit.model import AgreementCurve

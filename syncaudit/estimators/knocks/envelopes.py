@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
-from syncaudit.dsp.nearest import nearest
+from syncaudit.dsp.indices import nearest
 from syncaudit.dsp.robust import jackknife_std, spread, student_widening
 from syncaudit.dsp.sound import rise_above_past
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from syncaudit.dsp.nearest import nearest
+from syncaudit.dsp.indices import nearest
 from syncaudit.dsp.robust import jackknife_std, spread, student_widening
 from syncaudit.estimators.knocks.envelopes import (
     LOBE_S,

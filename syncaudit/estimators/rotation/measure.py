@@ -12,8 +12,8 @@ import numpy as np
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay.increments import Increments, from_rotation
 from syncaudit.estimators.delay.measure import measure_delay
+from syncaudit.estimators.delay.record import DelayTask, refuse
 from syncaudit.estimators.delay.search import MAX_ROWS
-from syncaudit.estimators.delay.task import DelayTask, refuse
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.estimators.rotation.mount import why_not_fixed
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S

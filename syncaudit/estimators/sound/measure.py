@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.dsp.nearest import nearest
-from syncaudit.dsp.runs import runs_of
+from syncaudit.dsp.indices import nearest, runs_of
 from syncaudit.estimators.sound.blocks import (
     MIN_BLOCKS,
     TRACK_DRIFT,

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.estimators.delay.measure import search_range
-from syncaudit.estimators.delay.task import DelayTask, refuse
+from syncaudit.estimators.delay.record import DelayTask, refuse
 from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
 from syncaudit.estimators.state.driver import (
     moving_channels,

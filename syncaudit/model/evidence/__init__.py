@@ -1,8 +1,13 @@
 """What happened and when: dense activity, increments from frame to frame and event trains."""
 
-from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
+from syncaudit.model.evidence.activity import (
+    Activity,
+    EventTrain,
+    ImageMotion,
+    Quantity,
+    RotationIncrements,
+)
 from syncaudit.model.evidence.flashes import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
-from syncaudit.model.evidence.increments import ImageMotion, RotationIncrements
 
 __all__ = [
     "UNSEEN_RISE_PART",

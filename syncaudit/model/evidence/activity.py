@@ -1,4 +1,4 @@
-"""Dense signals and instants on a source's own clock."""
+"""Dense signals, increments from frame to frame, and instants on a source's own clock."""
 
 from __future__ import annotations
 
@@ -9,6 +9,105 @@ import numpy as np
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RotationIncrements:
+    """Rotation of a camera between pairs of frames, in its optical axes.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
+    angles_rad : ndarray, shape (n, 3)
+        Rotation vector of the increment about x (right), y (down), z (forward).
+    std_rad : ndarray, shape (n, 3)
+        One-sigma error of each angle.
+    row_moments_px, row_moves_px : ndarray, shape (n, 3, 3)
+        Mean distance of the tracked points from the middle row, and mean number of rows they
+        moved, each weighted by how much the points contribute: entry (i, j) is the effect of a
+        rotation about axis j at the points' own rows on the angle about axis i. With the line delay
+        they convert frame times into row times.
+    mean_row_px : float
+        Plain mean distance of the image's corners from the middle row (negative: above it).
+    height_px : int
+        Rows of the image.
+    line_delay_s : float, optional
+        Time between rows, if stated.
+    has_focal : bool
+        Whether the focal length was stated (else angles about x and y carry an unknown factor).
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or readout not stated).
+    regular_start_s, regular_stop_s : ndarray, shape (n,), optional
+        The same instants by an even clock, if the timestamps jitter around one.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: Floats
+    stop_s: Floats
+    angles_rad: Floats
+    std_rad: Floats
+    row_moments_px: Floats
+    row_moves_px: Floats
+    height_px: int
+    mean_row_px: float = 0.0
+    line_delay_s: float | None = None
+    has_focal: bool = False
+    stamp_std_s: float = 0.0
+    regular_start_s: Floats | None = None
+    regular_stop_s: Floats | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        n = np.asarray(self.angles_rad).shape[0]
+        times = ("start_s", "stop_s", "regular_start_s", "regular_stop_s")
+        arrays.freeze_columns(self, *times, n=n)
+        arrays.freeze_matrices(self, "angles_rad", "std_rad", n=n, width=3)
+        for name in ("row_moments_px", "row_moves_px"):
+            flat = np.asarray(getattr(self, name)).reshape(n, 9)
+            checked = arrays.finite_matrix(name, flat, n=n, width=9).reshape(n, 3, 3)
+            checked.flags.writeable = False
+            object.__setattr__(self, name, checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageMotion:
+    """Mean displacement of every cell of an image between pairs of frames.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
+    moves : ndarray, shape (n, m)
+        Displacements, in parts of the image's width: right and down of every cell in turn, as if
+        all cells were exposed with the middle row where the line delay is known.
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or readout not stated).
+    coded_width_px : int, optional
+        Width of a video whose frames are predicted from earlier ones. None: independent images.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: Floats
+    stop_s: Floats
+    moves: Floats
+    stamp_std_s: float = 0.0
+    coded_width_px: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        arrays.freeze_matrices(self, "moves")
+        arrays.freeze_columns(self, "start_s", "stop_s", n=self.moves.shape[0])
 
 
 class Quantity(StrEnum):
@@ -48,8 +147,6 @@ class Activity:
         Strictly increasing seconds since the epoch.
     values : ndarray, shape (n, d)
         Finite samples.
-    std : float, optional
-        White-noise standard deviation of one sample, if the detector knows it.
     is_si : bool
         Whether the values are known to be in SI units: the channel states its unit.
     """
@@ -59,7 +156,6 @@ class Activity:
     epoch_ns: int
     times_s: Floats
     values: Floats
-    std: float | None = None
     is_si: bool = False
 
     def __post_init__(self) -> None:

@@ -6,9 +6,14 @@ import math
 from dataclasses import dataclass, field, fields
 
 from syncaudit.model.audits import ImageAudit
-from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
+from syncaudit.model.evidence.activity import (
+    Activity,
+    EventTrain,
+    ImageMotion,
+    Quantity,
+    RotationIncrements,
+)
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.increments import ImageMotion, RotationIncrements
 from syncaudit.model.finding import Finding
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream

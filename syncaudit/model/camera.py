@@ -1,13 +1,32 @@
-"""Model the distortion of a lens: where in the image a ray lands."""
+"""How a camera forms images: the distortion of its lens, and the order in which rows are read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from syncaudit.model.arrays import Floats
+
+Scan = Literal["down", "up", "right", "left"]
+"""Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
+
+SCAN_DIRECTIONS: Mapping[Scan, tuple[int, int]] = {
+    "down": (0, 1),
+    "up": (0, -1),
+    "right": (1, 0),
+    "left": (-1, 0),
+}
+"""Steps from one line to the next, to the right and down."""
+
+OPPOSITE_SCANS: Mapping[Scan, Scan] = {
+    "down": "up",
+    "up": "down",
+    "right": "left",
+    "left": "right",
+}
 
 LensModel = Literal["radtan", "fisheye"]
 # How many coefficients each model takes.
@@ -63,3 +82,8 @@ def _series(coefficients: list[float], square: Floats) -> Floats:
     for coefficient in reversed(coefficients):
         total = total * square + coefficient
     return total
+
+
+def direction_of(scan: Scan | None) -> tuple[int, int]:
+    """Return the step from one line to the next, to the right and down; unknown scans run down."""
+    return SCAN_DIRECTIONS[scan or "down"]
