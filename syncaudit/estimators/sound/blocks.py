@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from syncaudit.estimators.sound.spectra import (
     shared_rate_hz,
     smoothed,
 )
-from syncaudit.model.arrays import Bools, Floats
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 # Blocks may lie on lobes of a room that are this far apart (2 m of path).
 LOBES_REACH_S = 0.006
@@ -48,6 +49,8 @@ TRACK_DRIFT = 2e-4
 MIN_SHARE = 0.1
 # Search of a block around the chosen lobe: reflections with at least 9 cm of extra path lie beyond.
 LOBE_S = 2.5e-4
+# Delay of a Butterworth low-pass of order four at low frequencies, in radians of its corner.
+HIDDEN_DELAY = 2.613
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,6 +91,10 @@ class _Pool:
         """
         return np.asarray(self.coherence * np.sqrt(self.freq))
 
+    def _known(self) -> Ints:
+        """Return the bins at which the two responses can be compared."""
+        return np.flatnonzero(smoothed(self.coherence, band_of(self.freq)) > MIN_COHERENCE)
+
     def level_phases(self) -> NDArray[np.complex128]:
         """Return the phases, less those that the levels of the two responses explain.
 
@@ -100,10 +107,10 @@ class _Pool:
         Processing 59, 1997, subtract the minimum-phase part of either microphone.) Fails where an
         echo is louder than the direct sound.
         """
-        is_known = smoothed(self.coherence, band_of(self.freq)) > MIN_COHERENCE
-        if not np.any(is_known):
+        known = self._known()
+        if not known.size:
             return phases_of(self.spectrum)
-        level = np.where(is_known, self.level - float(np.mean(self.level[is_known])), 0.0)
+        level = np.interp(np.arange(self.freq.size), known, self.level[known])
         cepstrum = irfft(level)
         # Twice the causal half: the phase of the causal, minimum-phase part.
         n = min(round(ECHO_S * 2.0 * self.freq[-1]), cepstrum.size // 2)
@@ -116,9 +123,19 @@ class _Pool:
         """Return the delay of the direct sound's lobe."""
         return peak_delay(self.level_phases(), self.freq, self.weight, ECHO_S)
 
-    def filter_delay(self) -> float:
-        """Return by how much later the target's response is, if it is of minimum phase."""
-        return -(peak_delay(self.level_phases(), self.freq, self.coherence, LOBE_S) or 0.0)
+    def filter_std(self) -> float:
+        """Return the error of the delay due to filters that differ between microphones.
+
+        Its parts are the delay of the filter of minimum phase that would explain the levels, and
+        that of a low-pass filter of order four (Butterworth) at the end of the band that both
+        share, 2.6 / (2 pi f): what filters do beyond it does not show in the levels.
+        """
+        known = self._known()
+        if not known.size:
+            return LOBE_S
+        shown_s = peak_delay(self.level_phases(), self.freq, self.coherence, LOBE_S)
+        hidden_s = HIDDEN_DELAY / (2.0 * np.pi * float(self.freq[known[-1]]))
+        return math.hypot(LOBE_S if shown_s is None else shown_s, hidden_s)
 
     def side_lobe(self) -> float:
         """Return the highest other lobe within `ECHO_S` of the best, which is 1."""
@@ -179,7 +196,7 @@ class Blocks:
     bound_s: Floats
     # Of all blocks together.
     coherence: float
-    filter_s: float  # delay of the minimum-phase filter that the ratio of the levels shows
+    filter_std_s: float  # error due to filters that differ between the microphones
     side_lobe: float
     tried_s: Floats  # shape (m,): middles of the blocks with sound in both, in order
 
@@ -192,7 +209,7 @@ class Blocks:
             times_s=times[order],
             offsets_s=np.concatenate((self.offsets_s, other.offsets_s))[order],
             bound_s=np.concatenate((self.bound_s, other.bound_s))[order],
-            filter_s=max(self.filter_s, other.filter_s, key=abs),
+            filter_std_s=max(self.filter_std_s, other.filter_std_s),
             side_lobe=max(self.side_lobe, other.side_lobe),
             tried_s=np.union1d(self.tried_s, other.tried_s),
         )
@@ -292,7 +309,7 @@ def _weighted(
         offsets_s=np.array([c.offset_s for c in kept]),
         bound_s=np.array(bounds),
         coherence=float(np.mean(pool.coherence[band_of(freq) > 0.0])),
-        filter_s=_Pool.of(kept, freq).filter_delay(),
+        filter_std_s=_Pool.of(kept, freq).filter_std(),
         side_lobe=pool.side_lobe(),
         tried_s=tried_s,
     )
