@@ -116,6 +116,13 @@ def test_error_covers_filters_that_noise_hides(kind, hz, order):
     assert abs(error_of(measured, truth)) < 3.0 * measured.offset_std_s
 
 
+@pytest.mark.parametrize("gain", [1.3, 1.5, 1.8])
+def test_error_covers_an_echo_louder_than_the_direct_sound(gain):
+    source, target, truth = pair_of(21, offset_s=0.1, rate=16_000, talks=True)
+    measured = estimate_microphones(source, with_echoes(target, [(0.003, gain)]))
+    assert abs(error_of(measured, truth)) < 2.0 * measured.offset_std_s < 0.006
+
+
 def test_swapping_negates():
     source, target, _ = pair_of(8, offset_s=0.4321, snr_db=3.0, drift_ppm=20.0, seconds=30.0)
     one, two = estimate_microphones(source, target), estimate_microphones(target, source)

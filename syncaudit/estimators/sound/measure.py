@@ -107,8 +107,9 @@ def _answer(pair: SoundPair, coarse: CoarseOffset, first: Blocks) -> PairMeasure
     line = fit_blocks(x, blocks.offsets_s, bound_s=bound, with_drift=with_drift)
     random = line.level_std_s
     # Sound paths that come and go do not average out.
-    lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
-    systematic = float(np.linalg.norm([SYSTEMATIC_S, blocks.filter_std_s, line.unsteady_s, lobes]))
+    paths = line.scatter_s if line.scatter_s > LOBES_S else 0.0
+    parts = SYSTEMATIC_S, blocks.filter_std_s, blocks.lobes_std_s, line.unsteady_s, paths
+    systematic = float(np.linalg.norm(parts))
     # A jump that is not reported as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
     drift_std = float(np.hypot(line.slope_std, bend)) * 1e6
