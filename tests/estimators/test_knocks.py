@@ -7,8 +7,9 @@ import pytest
 from scipy.signal import lfilter
 
 from syncaudit.detectors.sound import find_clicks, find_loudness
+from syncaudit.estimators.knocks.envelopes import correlate_envelopes
 from syncaudit.estimators.knocks.measure import estimate_knocks
-from syncaudit.model import Quantity
+from syncaudit.model import PairMeasurement, Quantity
 from testkit.streams import activity, sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
@@ -167,6 +168,26 @@ def test_ringing_of_one_side_does_not_shift_the_envelope(ringing_s):
         z.append((measured.offset_s - 0.1) / measured.offset_std_s)
     assert np.sqrt(np.mean(np.square(z))) < 1.2
     assert np.max(np.abs(z)) < 2.5
+
+
+def test_error_covers_a_body_that_swings_slowly_and_a_sound_that_rings():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        ages = [np.arange(40 * hz) / hz for hz in (RATE, 100)]
+        x = 1e-3 * rng.standard_normal(ages[0].size)
+        accel = 0.1 * rng.standard_normal((ages[1].size, 3))
+        for at_s in np.sort(rng.uniform(1.0, 39.0, 24)):
+            heard, felt = (np.where(t >= at_s, t - at_s, np.inf) for t in ages)
+            x += 0.3 * np.exp(-heard / 0.03) * rng.standard_normal(x.size)
+            felt = felt[np.isfinite(felt)]
+            swing = 3.0 * np.sin(2 * np.pi * 20 * felt) * np.exp(-felt / 0.05)
+            accel[-felt.size :, 0] += swing
+        imu = activity("imu", Quantity.SPECIFIC_FORCE, ages[1] + 0.1, accel, epoch_ns=EPOCH)
+        loudness = find_loudness(sound_stream(x, RATE))
+        first = PairMeasurement.refused("mic", "imu", "knocks", EPOCH, "too few knocks")
+        measured = correlate_envelopes(first, loudness, imu, 0.0, 2.0)
+        assert measured.accepted
+        assert abs(measured.offset_s - 0.1) < 3.0 * measured.offset_std_s < 0.05
 
 
 def test_envelope_errors_are_honest():

@@ -103,13 +103,24 @@ def with_echoes(stream, echoes):
     return sound(out, stream.rate_hz, stream.name)
 
 
-def test_error_covers_the_filters_of_a_telephone():
+@pytest.mark.parametrize("order", [2, 4, 6])
+@pytest.mark.parametrize(("kind", "hz"), [("bandpass", (300.0, 3400.0)), ("lowpass", 7000.0)])
+def test_error_covers_filters_that_noise_hides(kind, hz, order):
     source, target, truth = pair_of(4, offset_s=0.02, seconds=20.0, rate=48_000)
-    band = butter(3, (300.0, 3400.0), "bandpass", fs=48_000, output="sos")
-    hiss = 0.02 * np.random.default_rng(1).standard_normal(target.samples.size)
-    heard = sosfilt(band, target.samples) + hiss
-    measured = estimate_microphones(source, sound(heard, 48_000, "b"))
+    band = butter(order, hz, kind, fs=48_000, output="sos")
+    dull = butter(2, 1500.0, fs=48_000, output="sos")
+    hiss = 0.02 * np.random.default_rng(1).standard_normal((2, target.samples.size))
+    clear = sosfilt(dull, source.samples) + hiss[0]
+    heard = sosfilt(band, sosfilt(dull, target.samples)) + hiss[1]
+    measured = estimate_microphones(sound(clear, 48_000, "a"), sound(heard, 48_000, "b"))
     assert abs(error_of(measured, truth)) < 3.0 * measured.offset_std_s
+
+
+@pytest.mark.parametrize("gain", [1.3, 1.5, 1.8])
+def test_error_covers_an_echo_louder_than_the_direct_sound(gain):
+    source, target, truth = pair_of(21, offset_s=0.1, rate=16_000, talks=True)
+    measured = estimate_microphones(source, with_echoes(target, [(0.003, gain)]))
+    assert abs(error_of(measured, truth)) < 2.0 * measured.offset_std_s < 0.006
 
 
 def test_swapping_negates():

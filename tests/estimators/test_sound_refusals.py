@@ -153,6 +153,14 @@ def test_source_that_passes_by_is_no_step():
     assert jumped.step_s == pytest.approx(0.03, abs=3.0 * jumped.step_std_s)
 
 
+def test_talkers_who_take_turns_are_no_step():
+    x = np.arange(20.0) - 9.5
+    turns = 0.003 * (np.arange(20) % 5 > 1) - 0.008 * (x > 0.0)
+    assert fit_blocks(x, turns, bound_s=1e-6, with_drift=False).step_s is None
+    steady = 0.0003 * (np.arange(20) % 5 > 1) - 0.008 * (x > 0.0)
+    assert fit_blocks(x, steady, bound_s=1e-6, with_drift=False).step_s is not None
+
+
 def test_sound_lost_twice_is_refused():
     source, target, _ = pair_of(15, offset_s=0.1, seconds=30.0)
     gone = np.concatenate([80_000 + np.arange(800), 160_000 + np.arange(800)])

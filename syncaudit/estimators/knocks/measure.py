@@ -65,8 +65,10 @@ def estimate_knocks(
     is wide. A cabin or a panel may ring on after the shock that the accelerometer sensed, or the
     other way round; that makes energies late by an unknown time, so the envelope of the side that
     rings shorter is smeared by an exponential, and the offset is averaged over its length by
-    likelihood. 5 ms are added as systematic. `diagnostics["is_envelope"]` is 1 there, and
-    `diagnostics["ringing_s"]` tells how much longer the sound rings.
+    likelihood. Few bodies ring exponentially: the offset lies halfway between that and the one
+    without a smear, and half of what is between counts as error. 5 ms are added as systematic.
+    `diagnostics["is_envelope"]` is 1 there, and `diagnostics["ringing_s"]` tells how much longer
+    the sound rings.
 
     Parameters
     ----------

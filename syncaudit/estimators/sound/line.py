@@ -15,8 +15,8 @@ from syncaudit.model.arrays import Bools, Floats
 MIN_STEP_S = 5e-3
 # A step must reduce the mean deviation from the line to this share of that without a step.
 STEP_GAIN = 0.6
-# A clock jumps at once, the path of a sound that passes by changes for seconds: share of the jump
-# that the two blocks beside it may lack.
+# A clock jumps at once, the path of a sound that passes by changes for seconds, and talkers who
+# take turns scatter: share of the jump that the blocks beside it may lack, and all may scatter by.
 MAX_GRADUAL = 0.1
 # Smaller bends of the track are due to the rooms (reflections that come and go).
 STEADY_S = 5e-5
@@ -114,7 +114,7 @@ def _least_squares(design: Floats, y: Floats, is_kept: Bools) -> tuple[Floats, F
 
 
 def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float, float]:
-    """Return the first block after the best jump, its size, and by how much those beside it differ.
+    """Return the first block after the best jump, its size, and by how much blocks depart from it.
 
     (None, 0, 0) if there is none.
     """
@@ -126,7 +126,7 @@ def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float, 
         cost, beta, residual = _least_deviation(_design(x, slopes, split), y)
         if cost < best:
             best, at, jump = cost, split, float(beta[-1])
-            gradual = abs(float(residual[split] - residual[split - 1]))
+            gradual = max(abs(float(residual[split] - residual[split - 1])), spread(residual, 0.0))
     if at is None or best > STEP_GAIN * plain or abs(jump) < STEADY_S:
         return None, 0.0, 0.0
     return at, jump, gradual

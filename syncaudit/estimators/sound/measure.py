@@ -69,9 +69,9 @@ def estimate_microphones(
 
     The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
     where neighbouring residuals are correlated) and the bound of Knapp and Carter,
-    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us, 70 % of the delay
-    of a second-order low-pass filter at the lower sampling rate (microphones differ), and the delay
-    of the filter that the ratio of their levels shows. The offset contains the travel
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us, the delay of
+    the filter that the ratio of their levels shows, and that of one hidden beyond the band in which
+    they agree (microphones differ). The offset contains the travel
     time of the sound: 2.9 ms for every metre that the target is farther from the origin of the
     sound than the source microphone is. Encoder delay that the container does not state is part of
     the file and so of the offset.
@@ -106,8 +106,9 @@ def _answer(pair: SoundPair, coarse: CoarseOffset, first: Blocks) -> PairMeasure
     line = fit_blocks(x, blocks.offsets_s, bound_s=bound, with_drift=with_drift)
     random = line.level_std_s
     # Sound paths that come and go do not average out.
-    lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
-    systematic = float(np.linalg.norm([_filter_std_s(pair, blocks), line.unsteady_s, lobes]))
+    paths = line.scatter_s if line.scatter_s > LOBES_S else 0.0
+    parts = SYSTEMATIC_S, blocks.filter_std_s, blocks.lobes_std_s, line.unsteady_s, paths
+    systematic = float(np.linalg.norm(parts))
     # A jump that is not reported as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
     drift_std = float(np.hypot(line.slope_std, bend)) * 1e6
@@ -140,17 +141,6 @@ def _answer(pair: SoundPair, coarse: CoarseOffset, first: Blocks) -> PairMeasure
         diagnostics=figures,
         evidence=coarse.agreement,
     )
-
-
-def _filter_std_s(pair: SoundPair, blocks: Blocks) -> float:
-    """Return the offset error due to filters that differ between microphones.
-
-    Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
-    Filters within the band, such as a telephone's, show in the levels; their phase is unknown.
-    """
-    edge_hz = 0.45 * min(pair.a.rate_hz, pair.b.rate_hz)
-    parts = SYSTEMATIC_S, 1.0 / (2.0 * np.pi * edge_hz), blocks.filter_s
-    return float(np.linalg.norm(parts))
 
 
 def _step(pair: SoundPair, blocks: Blocks, line: BlockLine) -> tuple[float, dict[str, Any]]:

@@ -32,7 +32,7 @@ STRAY = 0.05
 # Probability of taking one course for two.
 MAX_CHANCE = 1e-3
 # Probability beyond which a larger step is doubted, so that no line is trusted.
-MAX_DOUBT = 1e-2
+MAX_DOUBT = 1e-1
 # Classes are learnt along the best course and that is searched again, until it stays.
 MAX_ROUNDS = 4
 

@@ -107,7 +107,7 @@ def test_unconfirmed_step_is_worded() -> None:
     assert why is not None
     assert "-200 ms more from 22.0 s on" in why
     assert why_not_one_line(replace(courses, gain=11.0)) is not None
-    assert why_not_one_line(replace(courses, gain=9.0)) is None
+    assert why_not_one_line(replace(courses, gain=7.0)) is None
     # As far as chance lobes and words of recognisers reach.
     assert why_not_one_line(replace(courses, stepped=replace(stepped, step_s=0.07))) is None
 

@@ -243,6 +243,13 @@ def test_step_near_an_end_is_found(
     assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s, abs=1.2)
 
 
+def test_last_words_that_are_off_are_no_line(english: Utterance) -> None:
+    stepped = changed(english.words, lambda t: t + 0.3 * (t >= 14.2))
+    pair = measured(stepped, english, 15.0)
+    assert not pair.accepted
+    assert "too near an end" in (pair.why or "")
+
+
 def test_two_steps_are_refused(english: Utterance) -> None:
     stepped = changed(english.phones, lambda t: t - 0.2 * (t >= 18.0) - 0.2 * (t >= 22.0))
     pair = measured(stepped, english, 26.0)
