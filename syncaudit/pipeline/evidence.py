@@ -253,21 +253,27 @@ def look_at_each(
 
     begun_s = time.process_time()
     spent = [Stages(on_stage=tell, clock=time.thread_time) for _ in cameras]
-    running: list[Future[_Found]] = []
+    # Exist before any thread begins, so that an interrupt at any instant finds all.
+    futures: list[Future[_Found]] = [Future() for _ in cameras]
     try:
-        for camera, own in zip(cameras, spent, strict=True):  # an interrupt finds those begun
+        for future, camera, own in zip(futures, cameras, spent, strict=True):
             # Limits on files set by the caller (`within_roots`) apply in the thread as well.
-            context = copy_context()
-            running.append(_threads().submit(context.run, look, camera, own))
-        found = [_result(future) for future in running]
+            _threads().submit(copy_context().run, _run, future, partial(look, camera, own))
+        found = [_result(future) for future in futures]
     except BaseException:
         is_stopped.set()
-        for future in running:
-            future.cancel()
-        wait(running)
+        wait([future for future in futures if not future.cancel()])
         raise
     stages.share_out(time.process_time() - begun_s, spent)
     return found
+
+
+def _run(future: Future[_Found], look: Callable[[], _Found]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(look())
+        except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
+            future.set_exception(error)
 
 
 def _result(future: Future[_Found]) -> _Found:
