@@ -21,7 +21,7 @@ import numpy as np
 from fleet import fleet, write_run
 from tables import print_table, write_json
 
-from syncaudit.cli.judged import load_outputs
+from syncaudit.cli.judged import outputs_of
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change
 from syncaudit.evaluation.judged import Judged
@@ -49,13 +49,13 @@ class World:
 
     def __init__(self, out: Path, policy: Policy, sizes_s: Collection[float] = (GOAL.size_s,)):
         self.policy = policy
-        clips, known = load_outputs(str(out), out)
         changes = [Change(amount=sign * size) for size in sizes_s for sign in (1.0, -1.0)]
         rng = np.random.default_rng(0)
-        good = good_clips(clips, known)
-        self.judging = Judging(
-            make_variants(good, changes, rng, n_variants=4 * len(sizes_s), policy=policy)
-        )
+        with outputs_of(str(out)) as (clips, known):
+            good = good_clips(clips, known)
+            self.judging = Judging(
+                make_variants(good, changes, rng, n_variants=4 * len(sizes_s), policy=policy)
+            )
         self.truth = self.judging.truth
         self.recordings = {row.original: row.recording or row.original for row in self.truth}
         self.names = sorted(set(self.recordings.values()))
