@@ -94,15 +94,16 @@ def test_unsure_counts_for_nothing_and_strange_clips_are_counted():
 
 
 def test_labels_of_the_viewer_are_read(tmp_path):
-    given = ViewerLabels(tmp_path / "labels.jsonl")
+    path = tmp_path / "labels.jsonl"
+    given = ViewerLabels(path)
     given.give("a", ViewerLabel.ACCEPT, verdict_shown="reject")
     given.give("a", ViewerLabel.REJECT, note="late by a lot", is_blind=True)
     given.give("b", ViewerLabel.UNSURE, verdict_shown="pass")
     given.give("c", ViewerLabel.ACCEPT)
     given.give("c", None)
-    with given.path.open("a") as file:
+    with path.open("a") as file:
         file.write('{"clip_id": "d", "lab')  # partially written
-    found = read_labels(str(given.path))
+    found = read_labels(str(path))
     assert {name: (row.label, row.note, row.has_seen) for name, row in found.by_clip.items()} == {
         "a": (Label.REJECT, "late by a lot", False),
         "b": (Label.UNSURE, "", True),
