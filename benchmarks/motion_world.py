@@ -750,7 +750,7 @@ def _write_bus(
     if world.is_stranger:
         t, rotation, p = _body_motion(world, np.random.default_rng([world.seed, 99]))
     rate = (rotation[:-1].inv() * rotation[1:]).as_rotvec()[:, 2] * GRID_HZ
-    yaw_rate = np.append(rate, rate[-1])
+    yaw_rate = np.interp(t, t[:-1] + 0.5 / GRID_HZ, rate)
     velocity = np.gradient(p, axis=0) * GRID_HZ
     ahead = rotation.apply([1.0, 0.0, 0.0])
     speed = np.sum(velocity * ahead, axis=1)
