@@ -306,17 +306,19 @@ def _star(
     witnesses = alone.keys() - evidence.sampled
     lively = [name for name in rank_by_motion(evidence) if name in witnesses]
     best, most, found = lively[0], -1, list[PairMeasurement]()
+    known: dict[tuple[str, str], PairMeasurement] = {}
     for hub in lively[:MAX_HUBS]:
-        pairs = [
-            measure_camera_camera(
-                rotation,
-                alone[hub],
-                max_offset_s=max_offset_s,
-                is_one_clock=evidence.share_a_clock(name, hub),
-            )
-            for name, rotation in alone.items()
-            if name != hub
-        ]
+        others = [name for name in alone if name != hub]
+        for name in others:
+            if (name, hub) not in known:
+                pair = measure_camera_camera(
+                    alone[name],
+                    alone[hub],
+                    max_offset_s=max_offset_s,
+                    is_one_clock=evidence.share_a_clock(name, hub),
+                )
+                known[name, hub], known[hub, name] = pair, pair.turned()
+        pairs = [known[name, hub] for name in others]
         n_accepted = sum(pair.accepted for pair in pairs)
         if n_accepted > most:
             best, most, found = hub, n_accepted, pairs

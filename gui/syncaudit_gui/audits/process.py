@@ -134,8 +134,6 @@ def _audit(
 
     with suppress(BrokenPipeError):  # the window is gone
         try:
-            from syncaudit_gui.audits.process import run_audit
-
             sender.send(run_audit(clip, policy, epoch_ns, n_frames, report))
         except SyncAuditError as error:
             sender.send(AuditFailed(why=str(error)))
