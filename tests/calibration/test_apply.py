@@ -61,6 +61,20 @@ def test_each_clip_is_corrected_by_its_own_verdict(data: Path, tmp_path: Path) -
     assert "this clip has no verdict" in result.stdout
 
 
+@pytest.mark.parametrize("own", [{"recording_id": "tuesday"}, {"recording_id": "a"}])
+def test_verdicts_of_another_manifest_with_the_same_ids_correct_nothing(
+    data: Path, tmp_path: Path, own: dict[str, str]
+) -> None:
+    path = manifest(data, {"clip_id": "a", "sources": {"trigger": EVENTS}})
+    row = verdict("a", trigger={"offset_s": 0.25, "drift_ppm": None}) | own
+    if own["recording_id"] == "a":  # a clip of its own
+        row["sources"]["trigger"]["kind"] = "can"
+    result = corrected(verdicts(tmp_path, row), path, tmp_path / "out")
+    found = stream_of(tmp_path / "out", "trigger").time_ns - STAMPS
+    assert found.tolist() == [0, 0, 0]
+    assert "of this id is on a" in result.stdout
+
+
 def test_parquet_and_folders_of_verdicts_are_read(data: Path, tmp_path: Path) -> None:
     from syncaudit.batch.tables import write_parquet
 

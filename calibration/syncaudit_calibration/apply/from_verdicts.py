@@ -52,8 +52,8 @@ class VerdictCorrections:
     def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
         """Return the correction of every source from the verdict on `clip`."""
         row = self._rows.get(clip.clip_id)
-        if row is None:
-            why = "this clip has no verdict"
+        why = "this clip has no verdict" if row is None else _why_other(clip, row)
+        if row is None or why is not None:
             return {name: SourceCorrection(why=why) for name in clip.sources}
         reasons, warnings = list(row.get("reasons") or ()), list(row.get("warnings") or ())
         known: dict[str, SourceCorrection] = {}
@@ -105,6 +105,18 @@ class VerdictCorrections:
             remarks=_remarks(reasons),
             is_of_this_clip=True,
         )
+
+
+def _why_other(clip: Clip, row: Mapping[str, Any]) -> str | None:
+    """Return why a verdict on a clip of the same id must be that on another clip, or None."""
+    recording = row.get("recording_id")
+    if recording is not None and recording != clip.recording_id:
+        return f"the verdict of this id is on a clip of another recording ('{recording}')"
+    for name, source in (row.get("sources") or {}).items():
+        spec, kind = clip.sources.get(name), source.get("kind")
+        if spec is not None and kind is not None and kind != spec.kind:
+            return f"the verdict of this id is on another clip, in which '{name}' is of kind {kind}"
+    return None
 
 
 def _about(name: str, findings: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ _EXPECTED = (
     "folder of 'syncaudit validate'."
 )
 # The columns needed from a verdict; the pairs, which make up most of its size, are skipped.
-_COLUMNS = ("clip_id", "reference", "at_ns", "sources", "reasons", "warnings")
+_COLUMNS = ("clip_id", "recording_id", "reference", "at_ns", "sources", "reasons", "warnings")
 
 
 def load_corrections(
