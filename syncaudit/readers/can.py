@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -14,7 +15,13 @@ from syncaudit.model.units import fault_of_role
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
-from syncaudit.readers.findings import empty_stream, non_finite, stream_fields
+from syncaudit.readers.findings import (
+    empty_stream,
+    hung,
+    longest_hang,
+    non_finite,
+    stream_fields,
+)
 from syncaudit.readers.mdf import read_mdf_signals
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
@@ -54,6 +61,7 @@ def read_can(
         time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)
     else:
         time_ns, channels, findings = _from_table(uri, spec, base_uri)
+    findings += _hangs(uri, channels)
     return SignalStream(
         **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(
@@ -61,6 +69,30 @@ def read_can(
             for channel in channels
         ),
     )
+
+
+# Roles whose noise changes every sample; speed, steering and brake may stand still.
+_NOISY = frozenset({"yaw_rate", "lateral_accel", "long_accel"})
+
+
+def _hangs(uri: str, channels: Sequence[Channel]) -> list[Finding]:
+    """Return a warning for each message of inertial sensors whose values all stay the same.
+
+    Zeros are no sign of a fault, as control units clamp values to zero at rest.
+    """
+    messages: dict[bytes, list[Channel]] = {}
+    for channel in channels:
+        messages.setdefault(channel.time_ns.tobytes(), []).append(channel)
+    found = []
+    for message in messages.values():
+        hang = longest_hang(message[0].time_ns, message)
+        if hang is None or _NOISY.isdisjoint(channel.name for channel in message):
+            continue
+        if any(channel.values[hang[0], 0] for channel in message):
+            roles = ", ".join(channel.name for channel in message)
+            place = f"timestamp {message[0].time_ns[hang[0]]}"
+            found.append(hung(f"{uri}: all values of {roles}", hang[1], place))
+    return found
 
 
 # Timestamps of the stream, channels, findings.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import (
     MOST_VALUE,
+    Channel,
     Finding,
     ReasonCode,
     Severity,
@@ -130,4 +131,43 @@ def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
             severity=Severity.DOUBT if code is ReasonCode.UNOBSERVABLE else Severity.WARNING,
         )
         for code, text in found
+    )
+
+
+# The noise of a sensor seldom repeats all of its values. One that repeats more of its rows than
+# this elsewhere, as a coarse one does at rest, may also repeat them for long.
+_MOST_REPEATED = 0.05
+# Shortest time and number of rows for which that tells of a fault.
+_HANG_S, _HANG_ROWS = 0.25, 10
+
+
+def longest_hang(
+    time_ns: NDArray[np.int64], channels: Sequence[Channel]
+) -> tuple[int, float] | None:
+    """Return where all values stay the same for a while, as noise never does, or None.
+
+    The first sample, and for how many seconds. `time_ns`, shape (n,), is common to the channels.
+    """
+    if len(time_ns) < 2 * _HANG_ROWS or not channels:
+        return None
+    is_new = np.ones(len(time_ns) + 1, dtype=np.bool_)
+    is_new[1:-1] = np.any([np.any(np.diff(c.values, axis=0), axis=1) for c in channels], axis=0)
+    starts = np.flatnonzero(is_new)
+    lengths = np.diff(starts)
+    longest = int(np.argmax(lengths))
+    first, n_rows = int(starts[longest]), int(lengths[longest])
+    rest = len(time_ns) - n_rows
+    n_repeated = rest - (lengths.size - 1)
+    span_s = float(time_ns[first + n_rows - 1] - time_ns[first]) * 1e-9
+    if min(n_rows, rest) < _HANG_ROWS or span_s < _HANG_S or n_repeated > _MOST_REPEATED * rest:
+        return None
+    return first, span_s
+
+
+def hung(what: str, span_s: float, place: str) -> Finding:
+    """Return the warning about such values (`what`), from a place on."""
+    return warned(
+        ReasonCode.DUPLICATE,
+        f"{what} stay the same for {span_s:.3g} s from {place} on, and hardly ever elsewhere: the "
+        "sensor or its driver hung.",
     )

@@ -11,7 +11,14 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.model import Channel, Finding, ImuSpec, ReasonCode, SignalStream
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, Table
-from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned
+from syncaudit.readers.findings import (
+    empty_stream,
+    hung,
+    longest_hang,
+    non_finite,
+    stream_fields,
+    warned,
+)
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import resolve
 
@@ -71,44 +78,13 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
                 unit=spec.units.get(triple, _TRIPLES[triple][1]),
             )
         )
-    findings += _stuck(time_ns, channels, uri=uri, first_row=table.first_row)
+    hang = longest_hang(time_ns, channels)
+    if hang is not None:
+        findings.append(hung(f"{uri}: all values", hang[1], f"row {hang[0] + table.first_row}"))
     return SignalStream(
         **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(channels),
     )
-
-
-# The noise of a sensor seldom repeats all of its values. One that repeats more of its rows than
-# this elsewhere, as a coarse one does at rest, may also repeat them for long.
-_MOST_REPEATED = 0.05
-# Shortest time and number of rows for which that tells of a fault.
-_STUCK_S, _STUCK_ROWS = 0.25, 10
-
-
-def _stuck(
-    time_ns: NDArray[np.int64], channels: list[Channel], *, uri: str, first_row: int
-) -> list[Finding]:
-    """Return a warning if all values stay the same for a while, as noise never does."""
-    if len(time_ns) < 2 * _STUCK_ROWS or not channels:
-        return []
-    is_new = np.ones(len(time_ns) + 1, dtype=np.bool_)
-    is_new[1:-1] = np.any([np.any(np.diff(c.values, axis=0), axis=1) for c in channels], axis=0)
-    starts = np.flatnonzero(is_new)
-    lengths = np.diff(starts)
-    longest = int(np.argmax(lengths))
-    first, n_rows = int(starts[longest]), int(lengths[longest])
-    rest = len(time_ns) - n_rows
-    n_repeated = rest - (lengths.size - 1)
-    span_s = float(time_ns[first + n_rows - 1] - time_ns[first]) * 1e-9
-    if min(n_rows, rest) < _STUCK_ROWS or span_s < _STUCK_S or n_repeated > _MOST_REPEATED * rest:
-        return []
-    return [
-        warned(
-            ReasonCode.DUPLICATE,
-            f"{uri}: all values stay the same for {span_s:.3g} s from row {first + first_row} on, "
-            "and hardly ever elsewhere: the sensor or its driver hung.",
-        )
-    ]
 
 
 # An accelerometer always measures gravity, so its magnitude is mostly near 9.8 m/s^2, or 1 g.

@@ -1,9 +1,10 @@
-"""Inertial tables whose values stopped changing."""
+"""Inertial tables and messages of a bus whose values stopped changing."""
 
 import numpy as np
 import pytest
 
-from syncaudit.model import ImuSpec, ReasonCode, Severity
+from syncaudit.model import CanSpec, ImuSpec, ReasonCode, Severity
+from syncaudit.readers.can import read_can
 from syncaudit.readers.imu import read_imu
 from testkit.stamp_series import nanos
 
@@ -49,3 +50,28 @@ def test_sample_held_for_a_moment_is_not(tmp_path):
     values = noise()
     values[700:720] = values[700]
     assert read(tmp_path, values).findings == ()
+
+
+def read_bus(folder, yaw, lateral):
+    """Return a bus with a message of two noisy values at 100 Hz, and a speed that is coarse."""
+    stamps = nanos(np.arange(len(yaw)) / RATE_HZ)
+    rows = [f"{t},{a:.4f},{b:.4f}," for t, a, b in zip(stamps, yaw, lateral, strict=True)]
+    rows += [f"{t + 3_000_000},,,{15 + t // 10**10 % 2}" for t in stamps]
+    (folder / "bus.csv").write_text("\n".join(["timestamp_ns,yaw,lat,v", *sorted(rows)]))
+    signals = {"yaw_rate": "yaw", "lateral_accel": "lat", "speed": "v"}
+    return read_can("can", CanSpec(kind="can", uri="bus.csv", signals=signals), f"{folder}/")
+
+
+def test_message_that_hangs_is_warned_of(tmp_path):
+    yaw, lateral, *_ = noise().T
+    yaw[700:860], lateral[700:860] = yaw[700], lateral[700]
+    (finding,) = read_bus(tmp_path, yaw, lateral).findings
+    assert finding.code is ReasonCode.DUPLICATE
+    assert "all values of yaw_rate, lateral_accel stay the same for 1.59 s" in finding.message
+
+
+@pytest.mark.parametrize(("held", "n_held"), [(0.0, 2), (0.3, 1)])
+def test_vehicle_at_rest_or_one_quiet_signal_is_not(tmp_path, held, n_held):
+    sides = noise().T[:2].copy()
+    sides[:n_held, 700:860] = held  # clamped to zero, or one of two signals alone
+    assert read_bus(tmp_path, *sides).findings == ()
