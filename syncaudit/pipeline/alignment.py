@@ -25,7 +25,14 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.pipeline.stages import Stages
-from syncaudit.speech.aligners import ALIGNERS, Aligner, Alignment, Utterance, words_of_text
+from syncaudit.speech.aligners.alignment import (
+    ALIGNERS,
+    Aligner,
+    Alignment,
+    Utterance,
+    make_aligner,
+    words_of_text,
+)
 
 AUTO = "auto"
 # The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.
@@ -87,7 +94,7 @@ def choose_aligners(
     usable: list[Aligner] = []
     reasons: dict[str, SyncAuditError] = {}
     for each in ALIGNERS if name == AUTO else [name]:
-        aligner = ALIGNERS[each]()
+        aligner = make_aligner(each)
         reason = aligner.unavailable_reason(language, is_phones=is_phones)
         if reason is None:
             usable.append(aligner)
@@ -152,7 +159,7 @@ def _judge(
     if utterance.duration_s >= _TELLING_S:
         return AlignmentError(f"{by} does not fit the audio: {found.why}")
     # A short alignment without a score is compared with that of the aligner that has one.
-    other = ALIGNERS[_WITH_SCORE]()
+    other = make_aligner(_WITH_SCORE)
     is_usable = other.unavailable_reason(utterance.language, is_phones=False) is None
     second = other.align([utterance])[0] if is_usable else None
     apart_s = _apart(result, second) if isinstance(second, Alignment) else None

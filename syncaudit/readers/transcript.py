@@ -12,7 +12,7 @@ from syncaudit.model import Finding, ReasonCode, Tier, TranscriptSpec, Transcrip
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.findings import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve
-from syncaudit.speech.tiers import TIER_FORMATS, Parsed
+from syncaudit.speech.tiers.parsing import TIER_FORMATS, Parsed
 
 _TEXT_ONLY = (".lab", ".txt")
 

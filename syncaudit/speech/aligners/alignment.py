@@ -1,11 +1,13 @@
-"""Define the input and output of aligners, and what all aligners have in common."""
+"""Define the input and output of aligners, what all have in common, and make one by its name."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +17,15 @@ from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.phonetics import is_silence
 
+# In the order in which they are tried: those that need no set-up come first. An aligner is imported
+# only when it is asked for.
+ALIGNERS: Mapping[str, str] = MappingProxyType(
+    {
+        "pocketsphinx": "syncaudit.speech.aligners.pocketsphinx:PocketsphinxAligner",
+        "mfa": "syncaudit.speech.aligners.mfa:MfaAligner",
+        "viter": "syncaudit.speech.aligners.viter:ViterAligner",
+    }
+)
 # Apostrophes belong to words (don't), all other punctuation separates them.
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
 _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
@@ -76,6 +87,13 @@ class Aligner(Protocol):
 
         All are in a language and kind of text that is available (`unavailable_reason`).
         """
+
+
+def make_aligner(name: str) -> Aligner:
+    """Return the aligner that the table calls so."""
+    module, _, aligner_class = ALIGNERS[name].partition(":")
+    aligner: Aligner = getattr(import_module(module), aligner_class)()
+    return aligner
 
 
 def align_each(
