@@ -40,7 +40,8 @@ from syncaudit.estimators.rotation.measure import (
     measure_camera_yaw,
 )
 from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import PairMeasurement, Quantity
 from syncaudit.policy import load_policy

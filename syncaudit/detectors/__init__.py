@@ -14,9 +14,7 @@ from syncaudit.detectors.protocol import Detector
 from syncaudit.detectors.rotation.detector import RotationDetector
 from syncaudit.detectors.rotation.increment_choice import choose_increments
 from syncaudit.detectors.sound import find_clicks, find_loudness
-from syncaudit.detectors.speech.band_energy import find_band_energies
-from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
-from syncaudit.detectors.speech.tier_audit import audit_tier
+from syncaudit.detectors.speech import audit_tier, find_band_energies, find_spoken_tier, spoken_tier
 from syncaudit.detectors.stamps.streams import audit_streams
 from syncaudit.detectors.state import find_state, why_no_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from syncaudit.estimators import knocks, sound, speech
+from syncaudit.estimators import knocks, sound
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import is_by_camera
@@ -22,6 +22,7 @@ from syncaudit.estimators.rotation.measure import (
     measure_camera_gyro,
     measure_camera_yaw,
 )
+from syncaudit.estimators.speech import measure as speech
 from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import BUS_METHODS, measure_can_imu

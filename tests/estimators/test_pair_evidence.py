@@ -13,7 +13,8 @@ from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.knocks.envelopes import correlate_envelopes
 from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import (
     Activity,
