@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from syncaudit.detectors.stamps.counter import resolution_ns
+from syncaudit.detectors.stamps.grid import resolution_ns
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
 from syncaudit.model.arrays import Ints
 from syncaudit.model.evidence import FlashIntervals

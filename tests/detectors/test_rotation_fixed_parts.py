@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.detectors.rotation.fixed_parts import CELL_PX, FixedParts
+from syncaudit.detectors.rotation.point_tracks import CELL_PX, FixedParts
 from testkit.turning_camera import ANGLE_TOL_RAD, detected, directions, pictures, stream
 
 N_FRAMES = 24

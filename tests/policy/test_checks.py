@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import (
     ArrivalAudit,
     Clip,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import Clip, ClipRecord, ImuSpec, PairMeasurement
 from syncaudit.policy.case import Case
 from syncaudit.policy.units import check_units
