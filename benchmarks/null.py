@@ -34,7 +34,7 @@ from syncaudit.estimators import measure_speech
 from syncaudit.estimators.events import measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.rotation.measure import (
+from syncaudit.estimators.rotation import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_yaw,

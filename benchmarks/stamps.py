@@ -27,7 +27,7 @@ from tables import print_table, write_json
 
 from syncaudit.detectors import audit_streams
 from syncaudit.detectors.stamps.clock import regular_times_s
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_gyro
 from syncaudit.model import (
     Activity,
     AudioSpec,

@@ -116,7 +116,7 @@ def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
     is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
-    from syncaudit.readers.frame_stamps import named_images  # heavy
+    from syncaudit.readers.camera import named_images  # heavy
 
     try:
         return named_images(spec, base_uri)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.frame import white_of
-from syncaudit.decode.mp4 import read_sample_table
-from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
+from syncaudit.decode.mp4.sample_tables import read_sample_table
+from syncaudit.decode.spans import ContainerFrames, has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError, reason_of
 from syncaudit.machine_faults import machine_fault
 from syncaudit.model import FrameFiles

@@ -25,8 +25,7 @@ from syncaudit.model import (
     seconds_since,
 )
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import near_stamps
-from syncaudit.model.units import si_per_unit
+from syncaudit.model.units import near_stamps, si_per_unit
 
 _QUANTITIES = {
     "gyro": Quantity.ANGULAR_RATE,

@@ -9,8 +9,8 @@ import numpy as np
 from syncaudit.detectors.stamps.grid import resolution_ns
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
 from syncaudit.model.arrays import Ints
-from syncaudit.model.evidence import FlashIntervals
-from syncaudit.model.time import near_stamps
+from syncaudit.model.evidence.flashes import FlashIntervals
+from syncaudit.model.units import near_stamps
 
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.

@@ -17,7 +17,7 @@ from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.scans import READ_UP, find_scans, word_undecided_scan
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
-from syncaudit.estimators.rotation.measure import (
+from syncaudit.estimators.rotation import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_yaw,

@@ -31,27 +31,30 @@ from syncaudit.model.clocks import (
     ClockEstimate,
     ClockJump,
     ClockSolution,
+    CommonOffset,
+    CommonOffsets,
     CourseStep,
+    DataSetClocks,
     EdgeResidual,
     LoopClosure,
 )
-from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
-from syncaudit.model.evidence import (
+from syncaudit.model.evidence.activity import (
     Activity,
     EventTrain,
-    Evidence,
-    FlashEdges,
-    FlashIntervals,
     ImageMotion,
     Quantity,
     RotationIncrements,
 )
-from syncaudit.model.evidence.clip_evidence import ClipEvidence
-from syncaudit.model.excerpt import SignalExcerpt
+from syncaudit.model.evidence.clip_evidence import ClipEvidence, Evidence
+from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
-from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
-from syncaudit.model.record import ClipRecord
+from syncaudit.model.pair_evidence import (
+    AgreementCurve,
+    EventResiduals,
+    PairEvidence,
+    SignalExcerpt,
+)
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
     Arrivals,
@@ -66,8 +69,8 @@ from syncaudit.model.stream import (
     Tier,
     TranscriptStream,
 )
-from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
+from syncaudit.model.units import nanoseconds, seconds_since
+from syncaudit.model.verdict import ClipRecord, ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
     "MOST_VALUE",

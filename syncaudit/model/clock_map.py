@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import difference_ns, nanoseconds
+from syncaudit.model.units import difference_ns, nanoseconds
 
 _LIMITS = np.iinfo(np.int64)
 # An oscillator's drift is not constant over longer times.

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syncaudit.model.clock_map import ClockMap
-from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.field_names import fields_of, known_fields
-from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
+from syncaudit.model.pair_evidence import PairEvidence, SignalExcerpt, evidence_from_json
 
 # Figures that change sign with the direction.
 _SIGNED = ("offset_s", "drift_ppm")

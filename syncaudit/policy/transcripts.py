@@ -16,9 +16,8 @@ from syncaudit.model import (
     nanoseconds,
 )
 from syncaudit.policy.case import Case, CheckResult, ClockCase, rejected
-from syncaudit.policy.clocks import judge_clock
+from syncaudit.policy.clocks import judge_clock, unmeasured
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
-from syncaudit.policy.unobservable import unmeasured
 
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import ImuSpec, ReasonCode, Severity
-from syncaudit.readers.imu import read_imu
+from syncaudit.readers.signals import read_imu
 from testkit.stamp_series import nanos
 
 RATE_HZ = 100.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from syncaudit.model import CameraStream, Clip, EventResiduals, Stream
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events

@@ -36,8 +36,13 @@ from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
 from syncaudit.model.camera import OPPOSITE_SCANS, Scan
-from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
-from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
+from syncaudit.model.evidence.flashes import (
+    UNSEEN_RISE_PART,
+    UNSTATED_READOUT_S,
+    UNSTATED_READOUT_SHARE,
+    FlashEdges,
+    FlashIntervals,
+)
 
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.

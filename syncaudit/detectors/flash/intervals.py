@@ -18,8 +18,7 @@ from syncaudit.detectors.stamps.clock import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.arrays import Floats, Ints, Singles
-from syncaudit.model.evidence import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, FlashEdges, FlashIntervals
 
 # Screens go on and off line by line within a refresh, typically of 1/60 s, and what they show
 # changes within some milliseconds more.

@@ -41,7 +41,7 @@ from syncaudit.detectors.stamps.clock import regular_times_s
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.model import Activity, CameraStream, RotationIncrements, seconds_since
 from syncaudit.model.arrays import Bools, Floats, Ints
-from syncaudit.model.time import spans_too_long
+from syncaudit.model.units import spans_too_long
 
 # Images are tracked at about this width: halving 480p costs no accuracy and saves a third.
 TRACK_WIDTH_PX = 430

@@ -34,7 +34,7 @@ from syncaudit.detectors.stamps.ledger import Ledger, keep_ledger
 from syncaudit.dsp.robust import median, quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import MAX_SPAN_S, seconds_after
+from syncaudit.model.units import MAX_SPAN_S, seconds_after
 
 # An interval is a gap if it is at least one and a half usual ones, as for regular stamps,
 GAP = 1.5

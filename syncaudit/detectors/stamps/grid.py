@@ -14,7 +14,7 @@ import numpy as np
 
 from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import difference_ns
+from syncaudit.model.units import difference_ns
 
 # An interval within this share of the period is regular.
 NEAR_PERIOD = 0.3

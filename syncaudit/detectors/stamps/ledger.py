@@ -14,7 +14,7 @@ from syncaudit.detectors.stamps.clock import centred
 from syncaudit.detectors.stamps.grid import Grid, numbers
 from syncaudit.dsp.robust import median, median_of_five, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.units import MAX_SPAN_S
 
 # Smallest step reported, in periods: exposure control and scheduling cause smaller ones.
 MIN_STEP_PERIODS = 0.02

@@ -36,7 +36,7 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 
 # No device of the kind is faster: such stamps must be in milliseconds or microseconds.
 _FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 1e4, SourceKind.CAN: 1e4}

@@ -32,12 +32,17 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM, step_over_drift, why_either
+from syncaudit.estimators.delay.clock_step import (
+    USUAL_DRIFT_PPM,
+    ClockStep,
+    locate_step,
+    step_over_drift,
+    why_either,
+)
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import MIN_ROWS
 from syncaudit.estimators.delay.refusals import MIN_LIKELIHOOD_GAP, why_no_clock
-from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 from syncaudit.estimators.state.search import fit_mixtures, search_state
 from syncaudit.model import PairMeasurement
 from syncaudit.model.arrays import Floats

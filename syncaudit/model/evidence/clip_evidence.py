@@ -18,6 +18,8 @@ from syncaudit.model.finding import Finding
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream
 
+Evidence = Activity | RotationIncrements | ImageMotion | EventTrain | FlashEdges | FlashIntervals
+
 
 @dataclass(slots=True)
 class ClipEvidence:

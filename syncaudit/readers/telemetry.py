@@ -1,8 +1,12 @@
-"""Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
+"""Read camera motion embedded in videos: gyroscope, accelerometer, GPS speed.
+
+Read the telemetry of DJI, Insta360 and Sony cameras with the library telemetry-parser.
+
+Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
 
 Layout and keys: github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the
-presentation time of each is wrong by up to half of the chunks in which the camera moves samples
-(9 ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
+presentation time of each is wrong by up to half of the chunks in which the camera moves samples (9
+ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
 taken from the camera's own timestamps of the payloads, if any, its intercept from all payloads.
 """
 
@@ -12,34 +16,25 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container
 from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, read_movie_box
+from syncaudit.dsp.attitude import rates_of_attitudes
+from syncaudit.errors import MissingExtraError, StreamReadError
 from syncaudit.model.arrays import Floats
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SensorSamples:
-    """Samples of one sensor."""
-
-    times_s: Floats  # shape (n,); presentation times of the container
-    values: Floats  # shape (n, d); in SI units
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Telemetry:
-    """Telemetry of one video."""
-
-    camera: str  # make or model, for people
-    # ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s
-    sensors: Mapping[str, SensorSamples]
-    # evidence that the image was rotated relative to the camera; None if there is none
-    stabilised: str | None = None
-
+_PACKAGE = "telemetry_parser"
+# Insta360 cameras write this at the end of their files.
+_INSTA360 = b"8db42d694ccc418790edff439fe026bf"
+# The library pairs the n-th sample of one sensor with the n-th of the other: if more than this
+# share of rows lacks one, the two have different rates, and the library's times are wrong.
+_MOST_LACKING = 0.01
 
 _HEADER = struct.Struct(">4scBH")
 _CODES = {
@@ -72,6 +67,141 @@ _UNSTABILISED = {"", "N", "N/A", "NONE", "OFF"}
 # An image that is not stabilised is not rotated; at rest a stabiliser rotates it by 0.1 degree.
 _MIN_TURN_DEG = 1.0
 
+_Parts = Mapping[bytes, tuple[bytes, int, bytes]]
+
+
+def holds_telemetry(path: str) -> bool:
+    """Return whether a local video is from a camera that embeds telemetry in its videos."""
+    try:
+        return _holds_gpmf(path) or _maker_of(path) is not None
+    except (StreamReadError, OSError):
+        return False
+
+
+def read_telemetry(path: str) -> Telemetry | None:
+    """Return the telemetry embedded in a local video, or None if there is none.
+
+    StreamReadError if it is not a video. MissingExtraError if the package that reads it is not
+    installed.
+    """
+    found = _read_gpmf(path)
+    if found is not None:
+        return found
+    maker = _maker_of(path)
+    return None if maker is None else _read_by_library(path, maker)
+
+
+def _maker_of(path: str) -> str | None:
+    """Return the maker of the camera if the library reads its telemetry, else None.
+
+    StreamReadError if it is not a video.
+    """
+    with open_container(path, fast=True) as container:
+        handlers = [stream.metadata.get("handler_name", "") for stream in container.streams]
+        brand = container.metadata.get("major_brand", "")
+    if any("DJI meta" in handler or "CAM meta" in handler for handler in handlers):
+        return "DJI"
+    if brand.startswith("XAVC"):
+        return "Sony"
+    with Path(path).open("rb") as file:
+        file.seek(max(0, Path(path).stat().st_size - len(_INSTA360)))
+        return "Insta360" if file.read() == _INSTA360 else None
+
+
+def _read_by_library(path: str, maker: str) -> Telemetry | None:
+    """Return the telemetry of a local video, or None if the library finds no motion in it.
+
+    MissingExtraError if the library is not installed.
+    """
+    if find_spec(_PACKAGE) is None:
+        purpose = f"telemetry of {maker} cameras"
+        raise MissingExtraError("telemetry-parser", extra="telemetry", purpose=purpose)
+    import telemetry_parser
+
+    try:
+        parser = telemetry_parser.Parser(path)
+        tables = parser.telemetry(human_readable=False)
+        rows = parser.normalized_imu()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # a panic on damaged files is not an Exception
+        return None
+    sensors = {
+        name: found
+        for name, key, scale in (("gyro", "gyro", np.pi / 180.0), ("accel", "accl", 1.0))
+        if (found := _triple(rows, key, scale)) is not None
+    }
+    if "gyro" not in sensors and (turned := _rates(tables)) is not None:
+        sensors["gyro"] = turned
+    if not sensors:
+        return None
+    model = str(parser.model or "")
+    camera = model if model.startswith(maker) else f"{maker} {model}".strip()
+    return Telemetry(camera=camera, sensors=sensors, stabilised=_stabilising_setting(tables))
+
+
+def _triple(rows: Sequence[Mapping[str, Any]], key: str, scale: float) -> SensorSamples | None:
+    """Return a sensor if it has a sample in nearly every row, else None."""
+    known = [row for row in rows if row.get(key) is not None]
+    if not known or len(known) < (1.0 - _MOST_LACKING) * len(rows):
+        return None
+    return SensorSamples(
+        times_s=1e-3 * np.array([row["timestamp_ms"] for row in known]),
+        values=scale * np.array([row[key] for row in known], dtype=np.float64),
+    )
+
+
+def _rates(tables: Sequence[Mapping[str, Any]]) -> SensorSamples | None:
+    """Return the angular rate of a camera that wrote only its attitude, as DJI's do."""
+    turns = [each for table in tables for each in table.get("Quaternion", {}).get("Data", ())]
+    times_s = 1e-3 * np.array([turn["t"] for turn in turns])
+    if times_s.size < 2 or not np.all(np.diff(times_s) > 0.0):
+        return None
+    quaternions = np.array([[turn["v"][axis] for axis in "xyzw"] for turn in turns])
+    middle_s, rates = rates_of_attitudes(times_s, quaternions)
+    return SensorSamples(times_s=middle_s, values=rates)
+
+
+def _stabilising_setting(tables: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the evidence that the image was stabilised, or None."""
+    said = {key: value for table in tables for key, value in _leaves(table)}
+    if said.get("is_flowstate_online") is True:
+        return "according to the camera's settings (FlowState)"
+    if said.get("eis_status/status"):
+        return "according to the camera's settings (EIS)"
+    if said.get("Stabilization/Enabled") is True:
+        return "according to the camera's settings (Stabilization)"
+    return None
+
+
+def _leaves(tree: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of nested tables under their own key, and under ``parent/key``."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, key)
+        else:
+            yield key, value
+            yield f"{inside}/{key}", value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensorSamples:
+    """Samples of one sensor."""
+
+    times_s: Floats  # shape (n,); presentation times of the container
+    values: Floats  # shape (n, d); in SI units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Telemetry:
+    """Telemetry of one video."""
+
+    camera: str  # make or model, for people
+    # ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s
+    sensors: Mapping[str, SensorSamples]
+    # evidence that the image was rotated relative to the camera; None if there is none
+    stabilised: str | None = None
+
 
 class _Payload(NamedTuple):
     """One payload of a sensor."""
@@ -83,12 +213,12 @@ class _Payload(NamedTuple):
     values: Floats
 
 
-def holds_gpmf(path: str) -> bool:
+def _holds_gpmf(path: str) -> bool:
     """Return whether a local video holds GPMF telemetry; StreamReadError if it is not a video."""
     return next(_packets(path), None) is not None
 
 
-def read_gpmf(path: str) -> Telemetry | None:
+def _read_gpmf(path: str) -> Telemetry | None:
     """Return the telemetry of a local video, or None if it holds no GPMF.
 
     StreamReadError if it is not a video.
@@ -193,9 +323,6 @@ def _settings_of(device: bytes) -> dict[bytes, str]:
         for key, kind, _, data in inside
         if key in wanted and kind == b"c"
     }
-
-
-_Parts = Mapping[bytes, tuple[bytes, int, bytes]]
 
 
 def _scaled(parts: _Parts, sensor: bytes) -> Floats | None:

@@ -14,8 +14,7 @@ from syncaudit.estimators.delay.increments import Increments, from_rotation
 from syncaudit.estimators.delay.measure import measure_delay
 from syncaudit.estimators.delay.record import DelayTask, refuse
 from syncaudit.estimators.delay.search import MAX_ROWS
-from syncaudit.estimators.inertial import imu_integral
-from syncaudit.estimators.rotation.mount import why_not_fixed
+from syncaudit.estimators.inertial import imu_integral, why_not_fixed
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
 from syncaudit.model import Activity, PairMeasurement, RotationIncrements
 from syncaudit.model.arrays import Floats

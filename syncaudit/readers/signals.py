@@ -1,18 +1,33 @@
-"""Read inertial tables: a gyroscope triple, an accelerometer triple, or both."""
+"""Read inertial tables: a gyroscope triple, an accelerometer triple, or both.
+
+Read robot state and action tables: one channel per column or group of columns. Read tables of
+instants: event logs, such as triggers, and arrival times of samples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name
-from syncaudit.model import Channel, Finding, ImuSpec, ReasonCode, SignalStream
+from syncaudit.model import (
+    Arrivals,
+    Channel,
+    EventsSpec,
+    EventStream,
+    Finding,
+    ImuSpec,
+    ReasonCode,
+    SignalStream,
+    StateSpec,
+)
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, Table
 from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned
-from syncaudit.readers.tables import read_table
+from syncaudit.readers.tables import read_samples, read_table
 from syncaudit.readers.uris import resolve
 
 _TRIPLES = {
@@ -20,6 +35,36 @@ _TRIPLES = {
     "accel": (("accel_x", "accel_y", "accel_z"), "m/s^2"),
 }
 _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
+
+# The noise of a sensor seldom repeats all of its values. One that repeats more of its rows than
+# this elsewhere, as a coarse one does at rest, may also repeat them for long.
+_MOST_REPEATED = 0.05
+# Shortest time and number of rows for which that tells of a fault.
+_STUCK_S, _STUCK_ROWS = 0.25, 10
+
+# An accelerometer always measures gravity, so its magnitude is mostly near 9.8 m/s^2, or 1 g.
+# Without gravity, magnitudes near 1 m/s^2 would scatter more than this.
+_LIKE_G = (0.8, 1.25)
+# Fewest samples that reveal the unit of a sensor, and most samples examined.
+_MIN_SHOWING = 50
+_MOST_SHOWING = 100_000
+
+# Columns that count or timestamp rows in common exports and are not state.
+_BOOKKEEPING = frozenset(
+    {
+        STAMPS,
+        "receive_ns",
+        "publish_ns",
+        "timestamp",
+        "frame",
+        "frame_index",
+        "episode_index",
+        "index",
+        "task_index",
+    }
+)
+
+_RECEIVE, _PUBLISH = "receive_ns", "publish_ns"
 
 
 def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
@@ -78,13 +123,6 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
     )
 
 
-# The noise of a sensor seldom repeats all of its values. One that repeats more of its rows than
-# this elsewhere, as a coarse one does at rest, may also repeat them for long.
-_MOST_REPEATED = 0.05
-# Shortest time and number of rows for which that tells of a fault.
-_STUCK_S, _STUCK_ROWS = 0.25, 10
-
-
 def _stuck(
     time_ns: NDArray[np.int64], channels: list[Channel], *, uri: str, first_row: int
 ) -> list[Finding]:
@@ -109,14 +147,6 @@ def _stuck(
             "and hardly ever elsewhere: the sensor or its driver hung.",
         )
     ]
-
-
-# An accelerometer always measures gravity, so its magnitude is mostly near 9.8 m/s^2, or 1 g.
-# Without gravity, magnitudes near 1 m/s^2 would scatter more than this.
-_LIKE_G = (0.8, 1.25)
-# Fewest samples that reveal the unit of a sensor, and most samples examined.
-_MIN_SHOWING = 50
-_MOST_SHOWING = 100_000
 
 
 def _looks_like_g(values: NDArray[np.float64], uri: str) -> list[Finding]:
@@ -170,3 +200,68 @@ def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str])
             hint="Name them in the manifest: 'columns': {'gyro_x': 'your name', ...}.",
         )
     return wanted
+
+
+def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
+    """Read a state table: each group of `spec.columns` is a channel.
+
+    Without `columns` every column but timestamps and row counters is a channel of its own. A
+    Parquet column of lists is a channel of as many dimensions.
+    """
+    uri = resolve(spec.uri, base_uri)
+    listed = None if spec.columns is None else list(chain.from_iterable(spec.columns.values()))
+    table, time_ns, findings = read_samples(spec, base_uri, listed, what="state samples")
+    groups: Mapping[str, Sequence[str]]
+    if spec.columns is not None:
+        groups = spec.columns
+    else:
+        groups = {
+            column: [column] for column in table.names if column not in {*_BOOKKEEPING, spec.stamps}
+        }
+    if not any(groups.values()):
+        raise StreamReadError(
+            f"has no state column, only: {', '.join(table.names)}",
+            path=uri,
+            hint="Export one column per channel beside 'timestamp_ns'.",
+        )
+    channels: list[Channel] = []
+    for group, columns in groups.items():
+        if not columns:
+            raise StreamReadError(
+                f"the group '{group}' of 'columns' names no column",
+                code="manifest",
+                path=uri,
+                hint="List its columns, or leave the group out.",
+            )
+        parts = [table.numbers(column, purpose=f"group '{group}'") for column in columns]
+        values = np.column_stack(parts)
+        names = [
+            column
+            for column, part in zip(columns, parts, strict=True)
+            for _ in range(1 if part.ndim == 1 else part.shape[1])
+        ]
+        findings += non_finite(values, names, uri=uri, first_row=table.first_row)
+        channels.append(Channel(name=group, time_ns=time_ns, values=values))
+    return SignalStream(
+        **stream_fields(name, spec, uri, time_ns, findings),
+        channels=tuple(channels),
+        is_command=spec.is_command,
+        is_rate=spec.is_rate,
+    )
+
+
+def read_events(name: str, spec: EventsSpec, base_uri: str) -> EventStream:
+    """Read the column ``timestamp_ns`` of a CSV or Parquet table: instants without values."""
+    _, time_ns, findings = read_samples(spec, base_uri, what="events")
+    return EventStream(**stream_fields(name, spec, resolve(spec.uri, base_uri), time_ns, findings))
+
+
+def read_arrivals(uri: str, base_uri: str) -> Arrivals:
+    """Read a table with ``timestamp_ns``, ``receive_ns`` and, where known, ``publish_ns``."""
+    columns = (STAMPS, _RECEIVE, _PUBLISH)
+    table = read_table(resolve(uri, base_uri), text_columns=columns, columns=columns)
+    return Arrivals(
+        capture_ns=table.stamps(),
+        receive_ns=table.stamps(_RECEIVE, purpose="times of arrival in integer nanoseconds"),
+        publish_ns=table.stamps(_PUBLISH) if _PUBLISH in table.names else None,
+    )
