@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import FrameFiles
-from syncaudit.model.camera import Scan, direction_of
+from syncaudit.model.clip import Scan, direction_of
 
 # White of 8-bit luma in video range (ITU-R BT.601, section 2.5.3) and in full range.
 VIDEO_WHITE, FULL_WHITE = 235, 255

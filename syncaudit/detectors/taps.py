@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import maximum_filter1d, median_filter
 
-from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.signals import detect_motion
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
 from syncaudit.model.arrays import Floats
 

@@ -9,13 +9,13 @@ from syncaudit.model.audits import (
     StampAudit,
     StampRemark,
 )
-from syncaudit.model.camera import Distortion
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
     CameraSpec,
     CanSpec,
     Clip,
+    Distortion,
     EventsSpec,
     ImuSpec,
     Origin,
@@ -40,10 +40,12 @@ from syncaudit.model.clocks import (
 )
 from syncaudit.model.evidence.activity import (
     Activity,
+    BandEnergies,
     EventTrain,
     ImageMotion,
     Quantity,
     RotationIncrements,
+    SpokenTier,
 )
 from syncaudit.model.evidence.clip_evidence import ClipEvidence, Evidence
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
@@ -55,7 +57,6 @@ from syncaudit.model.pair_evidence import (
     PairEvidence,
     SignalExcerpt,
 )
-from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
     Arrivals,
     AudioStream,

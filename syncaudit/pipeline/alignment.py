@@ -30,7 +30,6 @@ from syncaudit.speech.aligners.alignment import (
     Aligner,
     Alignment,
     Utterance,
-    make_aligner,
     words_of_text,
 )
 
@@ -94,7 +93,7 @@ def choose_aligners(
     usable: list[Aligner] = []
     reasons: dict[str, SyncAuditError] = {}
     for each in ALIGNERS if name == AUTO else [name]:
-        aligner = make_aligner(each)
+        aligner = ALIGNERS[each]()
         reason = aligner.unavailable_reason(language, is_phones=is_phones)
         if reason is None:
             usable.append(aligner)
@@ -159,7 +158,7 @@ def _judge(
     if utterance.duration_s >= _TELLING_S:
         return AlignmentError(f"{by} does not fit the audio: {found.why}")
     # A short alignment without a score is compared with that of the aligner that has one.
-    other = make_aligner(_WITH_SCORE)
+    other = ALIGNERS[_WITH_SCORE]()
     is_usable = other.unavailable_reason(utterance.language, is_phones=False) is None
     second = other.align([utterance])[0] if is_usable else None
     apart_s = _apart(result, second) if isinstance(second, Alignment) else None

@@ -39,11 +39,10 @@ from syncaudit.model import (
     Severity,
 )
 from syncaudit.model.arrays import Floats
-from syncaudit.model.camera import Scan
+from syncaudit.model.clip import Scan
 from syncaudit.model.units import spans_too_long
-from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
+from syncaudit.pipeline.reading import part_of, refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.window import part_of
 
 # Fewer rotations do not constrain a clock.
 MIN_INCREMENTS = 8

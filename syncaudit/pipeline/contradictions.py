@@ -28,7 +28,7 @@ from syncaudit.model import (
     SourceSpec,
     Stream,
 )
-from syncaudit.pipeline.window import NEAR_S, Window
+from syncaudit.pipeline.reading import NEAR_S, Window
 
 # Keys that distinguish sources sharing a file; the data may be the same whatever else differs.
 _PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
@@ -44,7 +44,7 @@ def find_misplaced_files(
     """Return warnings about files that may belong to another clip or another source.
 
     Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
-    states the window, `syncaudit.policy.coverage` finds what does not cover it.
+    states the window, `syncaudit.policy.sources` finds what does not cover it.
     """
     findings: list[Finding] = []
     if clip.start_ns is not None or clip.end_ns is not None:

@@ -17,12 +17,14 @@ from syncaudit.formatting import (
     word_measure,
 )
 from syncaudit.model import ClockEstimate, Finding, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, rejected
-from syncaudit.policy.equivalence import (
+from syncaudit.policy.case import (
+    CheckResult,
+    ClockCase,
     Course,
     Equivalence,
     compare,
     course_of,
+    rejected,
     seconds_to_step,
     worst,
 )

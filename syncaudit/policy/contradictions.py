@@ -14,9 +14,8 @@ from syncaudit.model import (
     ReasonCode,
     SourceKind,
 )
-from syncaudit.policy.case import Case, Findings, defect, doubt
+from syncaudit.policy.case import Case, Equivalence, Findings, compare, defect, doubt
 from syncaudit.policy.clocks import word_method, word_refusal
-from syncaudit.policy.equivalence import Equivalence, compare
 
 # A loop that fails to close by fewer standard errors may do so by chance.
 _SIGNIFICANT = 4.0

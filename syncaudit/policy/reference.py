@@ -7,8 +7,7 @@ from statistics import median
 
 from syncaudit.formatting import word_correction, word_duration, word_measure, word_names
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect, doubt, is_undecided
-from syncaudit.policy.equivalence import Equivalence, compare
+from syncaudit.policy.case import Case, Equivalence, Findings, compare, defect, doubt, is_undecided
 
 
 def check_reference(case: Case) -> Findings:

@@ -15,9 +15,16 @@ from syncaudit.model import (
     TranscriptSpec,
     nanoseconds,
 )
-from syncaudit.policy.case import Case, CheckResult, ClockCase, rejected
+from syncaudit.policy.case import (
+    QUARTZ_PPM,
+    Case,
+    CheckResult,
+    ClockCase,
+    Equivalence,
+    compare,
+    rejected,
+)
 from syncaudit.policy.clocks import judge_clock, unmeasured
-from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")

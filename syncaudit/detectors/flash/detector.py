@@ -35,7 +35,7 @@ from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
-from syncaudit.model.camera import OPPOSITE_SCANS, Scan
+from syncaudit.model.clip import OPPOSITE_SCANS, Scan
 from syncaudit.model.evidence.flashes import (
     UNSEEN_RISE_PART,
     UNSTATED_READOUT_S,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit.model.camera import Scan, direction_of
+from syncaudit.model.clip import Scan, direction_of
 
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from syncaudit.detectors.signals import STROBE_ROLE
 from syncaudit.detectors.stamps.audit import audit_stamps, order_of, order_remarks, unit_remarks
 from syncaudit.detectors.stamps.clock import fit_clock, has_floor, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.grid import intervals, resolution_ns, rounding_s
@@ -19,7 +20,6 @@ from syncaudit.detectors.stamps.ledger import (
     find_level_steps,
     find_lone_steps,
 )
-from syncaudit.detectors.strobe import STROBE_ROLE
 from syncaudit.dsp.robust import median, robust_line, student_widening
 from syncaudit.model import (
     ArrivalAudit,

@@ -21,7 +21,7 @@ from syncaudit.estimators.events.instants import EventEvidence, Instants, instan
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events
 from syncaudit.model import FlashEdges
-from syncaudit.model.camera import OPPOSITE_SCANS, Scan
+from syncaudit.model.clip import OPPOSITE_SCANS, Scan
 
 # Directions are taken as shown if others are less likely by this factor: as sure as a match.
 MARGIN = -math.log(3e-4)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, fields
 from syncaudit.model.audits import ImageAudit
 from syncaudit.model.evidence.activity import (
     Activity,
+    BandEnergies,
     EventTrain,
     ImageMotion,
     Quantity,
     RotationIncrements,
+    SpokenTier,
 )
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
 from syncaudit.model.finding import Finding
-from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream
 
 Evidence = Activity | RotationIncrements | ImageMotion | EventTrain | FlashEdges | FlashIntervals

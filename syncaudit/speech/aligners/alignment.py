@@ -1,4 +1,4 @@
-"""Define the input and output of aligners, what all have in common, and make one by its name."""
+"""Define the input and output of aligners, what all have in common, and their table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol
 
@@ -15,17 +14,9 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Interval, Tier
+from syncaudit.plugins import made_on_demand
 from syncaudit.speech.phonetics import is_silence
 
-# In the order in which they are tried: those that need no set-up come first. An aligner is imported
-# only when it is asked for.
-ALIGNERS: Mapping[str, str] = MappingProxyType(
-    {
-        "pocketsphinx": "syncaudit.speech.aligners.pocketsphinx:PocketsphinxAligner",
-        "mfa": "syncaudit.speech.aligners.mfa:MfaAligner",
-        "viter": "syncaudit.speech.aligners.viter:ViterAligner",
-    }
-)
 # Apostrophes belong to words (don't), all other punctuation separates them.
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
 _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
@@ -89,11 +80,16 @@ class Aligner(Protocol):
         """
 
 
-def make_aligner(name: str) -> Aligner:
-    """Return the aligner that the table calls so."""
-    module, _, aligner_class = ALIGNERS[name].partition(":")
-    aligner: Aligner = getattr(import_module(module), aligner_class)()
-    return aligner
+# In the order in which they are tried: those that need no set-up come first.
+ALIGNERS: Mapping[str, Callable[[], Aligner]] = MappingProxyType(
+    {
+        "pocketsphinx": made_on_demand(
+            "syncaudit.speech.aligners.pocketsphinx", "PocketsphinxAligner"
+        ),
+        "mfa": made_on_demand("syncaudit.speech.aligners.mfa", "MfaAligner"),
+        "viter": made_on_demand("syncaudit.speech.aligners.viter", "ViterAligner"),
+    }
+)
 
 
 def align_each(

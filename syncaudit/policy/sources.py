@@ -1,14 +1,24 @@
-"""Compare timestamps with arrival times: warnings only, since transport latencies are unknown."""
+"""Judge single sources: when their samples arrived, where they have none, and in which unit."""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping
 
 import numpy as np
 
 from syncaudit.formatting import word_count, word_drift, word_duration, word_measure
-from syncaudit.model import ArrivalAudit, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings
+from syncaudit.model import (
+    ArrivalAudit,
+    EventsSpec,
+    Finding,
+    ImuSpec,
+    PairMeasurement,
+    ReasonCode,
+    TranscriptSpec,
+)
+from syncaudit.policy.case import Case, Findings, doubt
 
 # How much longer the latency of one source may be than that of its peers, before a wrong timestamp
 # is the simpler explanation: encoding and network take ms to tens of ms, the same for peers.
@@ -23,6 +33,16 @@ _LEAST_PPM = 10.0
 _FASTEST_PPM = 500.0
 _WANDER_S = 0.01
 _GROWTH_S = 0.02
+
+# Windows are stated in whole seconds, and recorders begin one after the other.
+_NEAR_S = 1.0
+
+# Minimum number of sources that agree, and how far a gain may be off: scales of sensors differ by a
+# few percent, stated focal lengths by somewhat more.
+MIN_AGREEING = 2
+MAX_APART = 0.1
+# Rotation of a camera, turn rate of a bus: the ratio of target to source is 1 in rad/s.
+METHODS = ("rotation", "yaw_rate")
 
 
 def check_arrivals(case: Case) -> Findings:
@@ -184,3 +204,123 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
             )
         )
     return findings
+
+
+def check_coverage(case: Case) -> Findings:
+    """Return a doubt for every source that does not cover the window stated in the manifest.
+
+    Coverage is counted on the reported time base: a source's own timestamps plus the correction
+    that was measured, if any was. A clock of another epoch therefore covers what its correction
+    maps into the window, and nothing if none could be measured. If no source has a sample in the
+    window, that is a defect of the clip.
+    """
+    clip, record = case.clip, case.record
+    if not record.extents:
+        return Findings()
+    half_ns = round(0.5e9 * record.span_s)
+    start_ns = record.at_ns - half_ns if clip.start_ns is None else clip.start_ns
+    stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
+    window = f"the clip's window, {start_ns} to {stop_ns}"
+    lacks = {
+        name: _lacking_s(ends, _correction_s(name, case), start_ns, stop_ns)
+        for name, ends in record.extents.items()
+    }
+    span_s = (stop_ns - start_ns) * 1e-9
+    away_s = {name: max(late_s, early_s) - span_s for name, (late_s, early_s) in lacks.items()}
+    findings: list[Finding] = []
+    for name, spec in clip.sources.items():
+        holder = spec.audio if isinstance(spec, TranscriptSpec) else name  # times relative to audio
+        if holder not in lacks:
+            continue
+        late_s, early_s = lacks[holder]
+        if away_s[holder] >= 0.0:
+            first_ns, last_ns = record.extents[holder]
+            way = "after" if late_s > early_s else "before"
+            text = (
+                f"{name} has no sample in {window}: {clip.sources[holder].uri} runs from "
+                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. Correct "
+                "start_ns and end_ns, or its uri; a clock with another epoch must be calibrated."
+            )
+            findings.append(doubt(ReasonCode.EMPTY, name, text, value=away_s[holder], limit=0.0))
+        elif max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
+            text = (
+                f"{name} covers only a part of {window}: {clip.sources[holder].uri} "
+                f"{_word_lack(late_s, early_s)}, and nothing confirms the rest. Shorten the clip "
+                "(start_ns, end_ns), or find the rest of the recording."
+            )
+            findings.append(
+                doubt(ReasonCode.GAP, name, text, value=max(late_s, early_s), limit=_NEAR_S)
+            )
+    as_stamped = {
+        name: max(_lacking_s(ends, 0.0, start_ns, stop_ns)) - span_s
+        for name, ends in record.extents.items()
+    }
+    if min(*away_s.values(), *as_stamped.values()) >= 0.0:
+        nearest = min(away_s, key=lambda name: away_s[name])
+        text = (
+            f"{window} holds no sample of any source: the nearest, of {nearest}, is "
+            f"{word_duration(away_s[nearest])} off. Correct start_ns and end_ns, or leave them "
+            "out: the clip is then the overlap of its sources."
+        )
+        findings.append(
+            Finding(code=ReasonCode.EMPTY, message=text, value=away_s[nearest], limit=0.0)
+        )
+    return Findings(findings=findings)
+
+
+def _lacking_s(
+    ends: tuple[int, int], shift_s: float, start_ns: int, stop_ns: int
+) -> tuple[float, float]:
+    """Return by how much a source begins after the window does, and ends before it does."""
+    return (ends[0] - start_ns) * 1e-9 + shift_s, (stop_ns - ends[1]) * 1e-9 - shift_s
+
+
+def _word_lack(late_s: float, early_s: float) -> str:
+    late = f"begins {word_duration(late_s)} after its start"
+    early = f"ends {word_duration(early_s)} before its end"
+    return " and ".join(
+        words for words, lacks_s in ((late, late_s), (early, early_s)) if lacks_s > _NEAR_S
+    )
+
+
+def _correction_s(name: str, case: Case) -> float:
+    """Return what to add to a source's timestamps, 0 if nothing is known."""
+    estimate = case.clock(name)
+    if estimate is None or estimate.offset_s is None:
+        return 0.0
+    return estimate.offset_s + case.clip.sources[name].expected_offset_s
+
+
+def check_units(case: Case) -> Findings:
+    """Return a warning for every IMU whose gyroscope others show to be in degrees per second.
+
+    Nothing is converted: the manifest has to state a unit. The pairs were refused for their gain,
+    so that such an IMU confirms no other source.
+    """
+    findings = []
+    for name, spec in case.clip.sources.items():
+        if not isinstance(spec, ImuSpec) or "gyro" in spec.units:
+            continue
+        gains = {
+            pair.source: gain
+            for pair in case.measurements
+            if pair.target == name and (gain := _gain(pair)) is not None
+        }
+        agreeing = [gain for gain in gains.values() if abs(math.degrees(gain) - 1.0) < MAX_APART]
+        if len(agreeing) >= max(MIN_AGREEING, 0.5 * len(gains) + 0.5):
+            findings.append(
+                Finding.warning(
+                    ReasonCode.UNOBSERVABLE,
+                    name,
+                    f"the gyroscope of {name} looks like degrees, not radians: "
+                    f"{word_count(len(agreeing), 'source')} show a gain of "
+                    f"{statistics.median(agreeing):.4f}, degrees make it {math.pi / 180.0:.4f}. "
+                    'State it in the manifest: "units": {"gyro": "deg/s"}',
+                )
+            )
+    return Findings(findings=findings)
+
+
+def _gain(pair: PairMeasurement) -> float | None:
+    gain = pair.diagnostics.get("gain")
+    return None if pair.accepted or pair.method not in METHODS else gain
