@@ -6,7 +6,7 @@ same way as estimators (`syncaudit.estimators`).
 
 from functools import cache
 
-from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.detectors.frames.audit import ImageAuditor
 from syncaudit.detectors.frames.motion import ImageMotionDetector
 from syncaudit.detectors.protocol import Detector

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import METHOD, READ_UP, are_equally_high, why_bands_contradict
+from syncaudit.estimators.events.flash_bands import are_equally_high, why_bands_contradict
+from syncaudit.estimators.events.flashes import METHOD
+from syncaudit.estimators.events.scans import READ_UP
 from syncaudit.formatting import word_duration
 from syncaudit.model import (
     CameraStream,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.flicker import find_flicker
+from syncaudit.detectors.flash.window import find_flicker
 from syncaudit.model.evidence.flashes import FlashEdges
 from testkit.flash_footage import camera, detected, errors_s, footage, scene
 

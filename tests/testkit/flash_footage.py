@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.model.clip import SCAN_DIRECTIONS
 from testkit.streams import camera_stream
 

@@ -10,7 +10,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash.bands import NO_ROWS, DatedRows, date_rows, dated_by_ends
+from syncaudit.detectors.flash.bands import (
+    NO_ROWS,
+    DatedRows,
+    date_rows,
+    dated_by_ends,
+    without_dead_zone,
+)
 from syncaudit.detectors.flash.blinking import (
     MIN_CHANGES,
     Blinking,
@@ -18,7 +24,6 @@ from syncaudit.detectors.flash.blinking import (
     find_blinking,
     outstanding_frames,
 )
-from syncaudit.detectors.flash.dead_zone import without_dead_zone
 from syncaudit.detectors.flash.intervals import (
     MAX_RISE_S,
     ONSET_STD_S,
