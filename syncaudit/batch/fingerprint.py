@@ -18,8 +18,13 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.plugins import DETECTORS, ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import answer_within, file_system, is_url, remote_version
-from syncaudit.readers.roots import treated_apart
+from syncaudit.readers.access import (
+    answer_within,
+    file_system,
+    is_url,
+    remote_version,
+    treated_apart,
+)
 from syncaudit.readers.uris import files_named, parent_of, resolve
 
 _Answer = TypeVar("_Answer")

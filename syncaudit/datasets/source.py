@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_line
 from syncaudit.limits import ROW_CHARACTERS
 from syncaudit.model import Clip, Origin, SourceSpec
-from syncaudit.readers.remote import file_system, is_url
+from syncaudit.readers.access import file_system, is_url
 from syncaudit.readers.uris import (
     local_file,
     local_path,

@@ -176,7 +176,7 @@ def _exists(place: str) -> bool:
     path = local_path(place)
     if path is not None:
         return path.is_file()
-    from syncaudit.readers.remote import file_system
+    from syncaudit.readers.access import file_system
 
     with reworded(place):
         system, inner = file_system(place)

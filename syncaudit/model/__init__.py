@@ -1,14 +1,6 @@
 """Types passed between the pipeline steps; numpy only, no behaviour beyond checks."""
 
 from syncaudit.model.arrays import MOST_VALUE, is_usable
-from syncaudit.model.audits import (
-    ArrivalAudit,
-    ImageAudit,
-    ImageFault,
-    ImageFaultRun,
-    StampAudit,
-    StampRemark,
-)
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -25,7 +17,6 @@ from syncaudit.model.clip import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.clocks import (
     ClockCourse,
     ClockEstimate,
@@ -49,8 +40,18 @@ from syncaudit.model.evidence.activity import (
 )
 from syncaudit.model.evidence.clip_evidence import ClipEvidence, Evidence
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.finding import Finding, ReasonCode, Severity
-from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.findings import (
+    ArrivalAudit,
+    Finding,
+    ImageAudit,
+    ImageFault,
+    ImageFaultRun,
+    ReasonCode,
+    Severity,
+    StampAudit,
+    StampRemark,
+)
+from syncaudit.model.measurement import ClockMap, PairMeasurement
 from syncaudit.model.pair_evidence import (
     AgreementCurve,
     EventResiduals,

@@ -13,7 +13,7 @@ import numpy as np
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Bools, Floats, Ints
-from syncaudit.model.clock_map import ClockMap
+from syncaudit.model.measurement import ClockMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from syncaudit.model.audits import ImageAudit, StampAudit
 from syncaudit.model.clocks import ClockEstimate, CommonOffsets
 from syncaudit.model.field_names import known_fields
-from syncaudit.model.finding import Finding, ReasonCode
+from syncaudit.model.findings import Finding, ImageAudit, ReasonCode, StampAudit
 from syncaudit.model.measurement import PairMeasurement
 
 # Figures that a row holds of a source's clock as pooled over the clips of its recording.

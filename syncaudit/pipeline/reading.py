@@ -30,7 +30,7 @@ from syncaudit.model import (
     Stream,
 )
 from syncaudit.readers import read_source
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 
 _LOOK_BYTES = 1 << 20
 

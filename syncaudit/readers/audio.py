@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.sound import SoundTrack, decode_sound, refuse_endless
+from syncaudit.decode.container import SoundTrack, decode_sound, refuse_endless
 from syncaudit.dsp.indices import runs_of
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import AudioSpec, AudioStream, Finding, ReasonCode, Severity
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
-from syncaudit.readers.tables import read_table
+from syncaudit.readers.tables import assumed_start, empty_stream, read_table, stream_fields, warned
 from syncaudit.readers.uris import local_file, resolve
 
 _BLOCK = 1 << 20

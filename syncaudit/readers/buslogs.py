@@ -32,7 +32,7 @@ from syncaudit.formatting import word_count
 from syncaudit.model import Channel, Finding, ReasonCode
 from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of, parse_candump
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.tables import empty_stream, non_finite
 from syncaudit.readers.uris import local_file, read_bytes
 
 # Exceptions that python-can's parsers raise on damaged files.

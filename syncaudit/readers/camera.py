@@ -23,11 +23,9 @@ from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import CameraSpec, CameraStream, Finding, FrameFiles, ReasonCode
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.access import is_url, refuse_outside
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
-from syncaudit.readers.remote import is_url
-from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.tables import read_table
+from syncaudit.readers.tables import assumed_start, empty_stream, read_table, stream_fields, warned
 from syncaudit.readers.uris import (
     IMAGES,
     check_file,

@@ -21,8 +21,7 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.units import fault_of_role
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames, read_mdf_signals
 from syncaudit.readers.canlog import EXTENDED, BusFrames
-from syncaudit.readers.findings import empty_stream, non_finite, stream_fields
-from syncaudit.readers.tables import read_samples
+from syncaudit.readers.tables import empty_stream, non_finite, read_samples, stream_fields
 from syncaudit.readers.uris import read_bytes, resolve
 
 # Timestamps of the stream, channels, findings.

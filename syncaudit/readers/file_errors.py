@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from syncaudit.errors import StreamReadError, one_line
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 
 
 def too_long_a_name(uri: str) -> StreamReadError:

@@ -26,8 +26,14 @@ from syncaudit.model import (
 )
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, Table
-from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned
-from syncaudit.readers.tables import read_samples, read_table
+from syncaudit.readers.tables import (
+    empty_stream,
+    non_finite,
+    read_samples,
+    read_table,
+    stream_fields,
+    warned,
+)
 from syncaudit.readers.uris import resolve
 
 _TRIPLES = {

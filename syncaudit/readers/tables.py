@@ -1,21 +1,36 @@
-"""Read CSV and Parquet tables."""
+"""Read CSV and Parquet tables.
+
+Fields of streams, and findings, that several readers share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import CanSpec, EventsSpec, Finding, StateSpec
+from syncaudit.model import (
+    MOST_VALUE,
+    CanSpec,
+    EventsSpec,
+    Finding,
+    ReasonCode,
+    Severity,
+    SourceKind,
+    SourceSpec,
+    StateSpec,
+    clock_of,
+    is_usable,
+)
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.arrays import NPY_MAGIC, array_name, array_parts, list_arrays, read_arrays
 from syncaudit.readers.columns import STAMPS, Table, base_column
 from syncaudit.readers.csv_table import large_csv, read_csv, read_large_csv
-from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.parquet import parquet_parts, read_parquet, too_short
 from syncaudit.readers.uris import holds_data, local_path, read_bytes, resolve
 
@@ -133,3 +148,116 @@ def _arrays_of(uri: str) -> dict[str, str] | None:
     """Return the arrays of a table by column name; None if it does not consist of arrays."""
     is_array = uri.split("::")[0].lower().endswith(".npy")
     return {array_name(uri): uri} if is_array and holds_data(uri) else list_arrays(uri)
+
+
+class StreamFields(TypedDict):
+    """The fields that every stream has."""
+
+    name: str
+    clock: str
+    kind: SourceKind
+    time_ns: NDArray[np.int64]
+    uri: str
+    stamp_kind: str
+    findings: tuple[Finding, ...]
+
+
+def stream_fields(
+    name: str,
+    spec: SourceSpec,
+    uri: str,
+    time_ns: NDArray[np.int64],
+    findings: Iterable[Finding],
+) -> StreamFields:
+    """Return the fields of a source's stream that do not depend on its kind."""
+    return {
+        "name": name,
+        "clock": clock_of(name, spec),
+        "kind": SourceKind(spec.kind),
+        "time_ns": time_ns,
+        "uri": uri,
+        "stamp_kind": spec.stamp_kind,
+        "findings": tuple(findings),
+    }
+
+
+def non_finite(
+    values: NDArray[np.float64], names: Sequence[str], *, uri: str, first_row: int = 0
+) -> tuple[Finding, ...]:
+    """Return a finding if samples are NaN, infinite or absurdly large, else nothing.
+
+    `values` have shape (n, d), `names` are the d columns of the file; `first_row` is the number of
+    the first sample for people.
+    """
+    with np.errstate(invalid="ignore"):  # no temporary array in the good case
+        if not values.size or bool(values.min() >= -MOST_VALUE and values.max() <= MOST_VALUE):
+            return ()
+    bad = ~is_usable(values)
+    n_bad = int(np.count_nonzero(bad.any(axis=1)))
+    if not n_bad:
+        return ()
+    row = int(np.argmax(bad.any(axis=1)))
+    columns = ", ".join(name for place, name in enumerate(names) if bool(bad[:, place].any()))
+    return (
+        Finding(
+            code=ReasonCode.NON_FINITE,
+            message=f"{uri}: {n_bad} of {len(values)} samples are blank, NaN, infinite or "
+            f"beyond {MOST_VALUE:g} in {columns}, the first in row {row + first_row}. "
+            "Export the recording without them.",
+            value=float(n_bad),
+            limit=0.0,
+        ),
+    )
+
+
+def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
+    """Return the finding for a file that has a header and no rows."""
+    return (
+        Finding(
+            code=ReasonCode.EMPTY,
+            message=f"{uri} holds no {what}: there is a header, but no rows. "
+            "Record or export it again.",
+            value=0.0,
+        ),
+    )
+
+
+def assumed_start(uri: str) -> Finding:
+    """Return the doubt about a source without a stated start: offsets refer to a guess."""
+    return Finding(
+        code=ReasonCode.MANIFEST,
+        message=f"{uri}: nothing states when it began, so its start is assumed, and what is "
+        "measured is the offset of that assumption. Give 'start_ns', or 'timestamps'.",
+        severity=Severity.DOUBT,
+    )
+
+
+def assumed_rate() -> Finding:
+    """Return the doubt about a source whose samples are only numbered: its time is a guess."""
+    return Finding(
+        code=ReasonCode.RATE,
+        message="its samples are numbered, and nothing states a time or a rate: numbers are "
+        "not timestamps. Import it with timestamps, or with its rate (rate_hz in --rules).",
+        severity=Severity.DOUBT,
+    )
+
+
+def warned(code: ReasonCode, message: str, value: float | None = None) -> Finding:
+    """Return a finding that rejects nothing."""
+    return Finding.warning(code, None, message, value=value)
+
+
+def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings that a data set's importer left in the manifest, as warnings.
+
+    Those known to be unobservable, such as the motion of a stabilised camera, prevent a pass.
+    """
+    found = [(ReasonCode(code), text) for code, _, text in (line.partition(":") for line in lines)]
+    return tuple(
+        Finding(
+            code=code,
+            message=text.strip(),
+            severity=Severity.DOUBT if code is ReasonCode.UNOBSERVABLE else Severity.WARNING,
+        )
+        for code, text in found
+    )

@@ -10,7 +10,7 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Tier, TranscriptSpec, TranscriptStream
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream, stream_fields, warned
+from syncaudit.readers.tables import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve
 from syncaudit.speech.tiers.parsing import TIER_FORMATS, Parsed
 

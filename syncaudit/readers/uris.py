@@ -23,9 +23,8 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
+from syncaudit.readers.access import file_system, is_outside, is_url, open_remote, refuse_outside
 from syncaudit.readers.file_errors import reworded
-from syncaudit.readers.remote import file_system, is_url, open_remote
-from syncaudit.readers.roots import is_outside, refuse_outside
 
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 
-from syncaudit.model.audits import ImageAudit
 from syncaudit.model.evidence.activity import (
     Activity,
     BandEnergies,
@@ -16,7 +15,7 @@ from syncaudit.model.evidence.activity import (
     SpokenTier,
 )
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.finding import Finding
+from syncaudit.model.findings import Finding, ImageAudit
 from syncaudit.model.stream import AudioStream
 
 Evidence = Activity | RotationIncrements | ImageMotion | EventTrain | FlashEdges | FlashIntervals
