@@ -6,10 +6,10 @@ stamps of a clip that generality costs ten times as much as the selection itself
 Estimate the common offset of many recordings and how much it varies between them.
 
 Every recording has an offset of its own, ``x_k = m + b_k + e_k``: a common part, a deviation of the
-recording (variance t^2), and a measurement error (variance s_k^2, claimed). t^2 is chosen to give
-the weighted squares their expected size (Paule & Mandel, "Consensus values and weighting factors",
-J. Res. Natl. Bur. Stand. 87, 1982, doi:10.6028/jres.087.022; the exact form of DerSimonian & Laird,
-"Meta-analysis in clinical trials", Control. Clin. Trials 7, 1986,
+recording (variance t^2), and a measurement error (variance s_k^2, claimed).
+t^2 is chosen to give the weighted squares their expected size (Paule & Mandel, "Consensus values
+and weighting factors", J. Res. Natl. Bur. Stand. 87, 1982, doi:10.6028/jres.087.022; the exact form
+of DerSimonian & Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7, 1986,
 doi:10.1016/0197-2456(86)90046-2), and the error of m follows from the observed scatter (Hartung &
 Knapp, "On tests of the overall treatment effect in meta-analysis with normally distributed
 responses", Stat. Med. 20, 2001, doi:10.1002/sim.791), but is never below what the claims allow.

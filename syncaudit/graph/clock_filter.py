@@ -3,7 +3,7 @@
 Between readings ``dt`` apart the rate takes steps of variance ``b^2 dt`` and the offset moves by
 rate times dt plus steps of variance ``a^2 dt``; together the covariance is
 
-Q = a^2 [[dt, 0], [0, 0]] + b^2 [[dt^3 / 3, dt^2 / 2], [dt^2 / 2, dt]]
+    Q = a^2 [[dt, 0], [0, 0]] + b^2 [[dt^3 / 3, dt^2 / 2], [dt^2 / 2, dt]]
 
 (white and random-walk noise of the frequency; Zucca and Tavella, "The clock model and its
 relationship with the Allan and related variances", Metrologia 2005). Besides the smoothed offsets,

@@ -5,12 +5,13 @@ solution. Everything that is computed afterwards is small (a correction `x` that
 seconds since the anchor), so that clocks with unrelated epochs (boot time against unix time) lose
 no digits. With the anchor ``A_c`` the correction of clock c is
 
-C_c(t) = T + x_c + (1 + d_c) * (t - A_c)
+    C_c(t) = T + x_c + (1 + d_c) * (t - A_c)
 
-where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` means that C_s(a) =
-C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
+where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` means that
+C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
 
-q - p = x_s - x_t + d_s * p - d_t * q d = d_s - (1 + d) * d_t
+    q - p = x_s - x_t + d_s * p - d_t * q
+    d     = d_s - (1 + d) * d_t
 
 Both are exact *and* linear in the unknowns, because o and d are measured: no iteration is needed
 and no product of drift and offset is lost.

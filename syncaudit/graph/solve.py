@@ -2,9 +2,9 @@
 
 Each part of the solution is a module of its own: measurements become edges (`edges`), steps are
 attributed to a clock (`steps`), the rest becomes linear equations (`network`) whose least squares
-finds corrections and blames contradictions (`adjustment`), loops show where the measurements do not
-close (`loops`), and consensus chooses the clock that reference time is read from. Changing the
-reference is an exact change of coordinates afterwards (`gauge`).
+finds corrections and blames contradictions, loops show where the measurements do not close, and
+consensus chooses the clock that reference time is read from. Changing the reference is an exact
+change of coordinates afterwards.
 
 Choose the clock that reference time is read from, and express all others relative to it.
 

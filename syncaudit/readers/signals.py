@@ -1,4 +1,6 @@
-"""Read inertial tables: a gyroscope triple, an accelerometer triple, or both.
+"""Read tables of samples: inertial sensors, robot states, and logs of events.
+
+Read inertial tables: a gyroscope triple, an accelerometer triple, or both.
 
 Read robot state and action tables: one channel per column or group of columns. Read tables of
 instants: event logs, such as triggers, and arrival times of samples.

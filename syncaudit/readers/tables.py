@@ -1,6 +1,6 @@
 """Read CSV and Parquet tables.
 
-Fields of streams, and findings, that several readers share.
+Make the fields of streams, and findings, that several readers share.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Read the telemetry of DJI, Insta360 and Sony cameras with the library telemetry-
 Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
 
 Layout and keys: github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the
-presentation time of each is wrong by up to half of the chunks in which the camera moves samples (9
-ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
+presentation time of each is wrong by up to half of the chunks in which the camera moves samples
+(9 ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
 taken from the camera's own timestamps of the payloads, if any, its intercept from all payloads.
 """
 

@@ -1,4 +1,8 @@
-"""Classify phones and words into broad kinds of sound, from IPA, ARPAbet or spelling."""
+"""Classify phones and words into broad kinds of sound, from IPA, ARPAbet or spelling.
+
+Recognise the alphabet of phone labels (IPA, ARPAbet) and classify each label. Find the classes of a
+word's sounds: in a dictionary, or guessed from its letters.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A static point at image position (x, y) (focal lengths) and depth Z moves by
 
-u = A(x, y) phi + B(x, y) t / Z
+    u = A(x, y) phi + B(x, y) t / Z
 
 with the rotation matrix A and translation matrix B of Longuet-Higgins & Prazdny ("The
 interpretation of a moving retinal image", Proc. R. Soc. B 208, 1980, doi:10.1098/rspb.1980.0057).

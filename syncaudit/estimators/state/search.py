@@ -1,14 +1,9 @@
 """Find the delay at which a state best predicts increments, cross-validated over time blocks.
 
-Every delay is judged by how well a fit on some blocks of the clip predicts the others (see
-`moments`), with the ridge that predicts best.
-
-Predict increments from a driver at many delays, cross-validated over blocks of time.
-
 A dozen joint rates and their products with the pose explain a third of any slow signal of ten
 seconds by chance. So every delay is judged by how well a fit on some blocks of the clip predicts
-the others (Stone, "Cross-validatory choice and assessment of statistical predictions", J. R. Stat.
-Soc. B 36, 1974, doi:10.1111/j.2517-6161.1974.tb00994.x).
+the others, with the ridge that predicts best (Stone, "Cross-validatory choice and assessment of
+statistical predictions", J. R. Stat. Soc. B 36, 1974, doi:10.1111/j.2517-6161.1974.tb00994.x).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Every word is added as a pseudo-word with its own phones, so no word is out of vocabulary; sounds of
 other languages are mapped to the nearest English ones. Boundaries are accurate to about 20 ms (mean
 absolute error against hand labels).
+
+Find where pocketsphinx places pronunciations in a sound, and judge whether they fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Find how an English word is pronounced: dictionary, numbers, compounds, else letter rules."""
+"""Find how an English word is pronounced: dictionary, numbers, compounds, else letter rules.
+
+Map phones of any language to the nearest ones of the CMU dictionary.
+"""
 
 from __future__ import annotations
 
