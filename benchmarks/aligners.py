@@ -29,9 +29,9 @@ from syncaudit.pipeline.alignment import (
 )
 from syncaudit.simulate.speech import Voice, speak
 from syncaudit.simulate.speech_texts import SENTENCES
-from syncaudit.speech.aligners import Utterance, words_of_text
+from syncaudit.speech.aligners.alignment import Utterance, words_of_text
 from syncaudit.speech.phonetics import is_silence
-from syncaudit.speech.tiers import TIER_FORMATS
+from syncaudit.speech.tiers.parsing import TIER_FORMATS
 
 Row = dict[str, Any]
 Floats = NDArray[np.float32]

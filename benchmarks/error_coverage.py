@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 from tables import print_table, write_json
 
 from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.rotation.measure import measure_camera_camera, measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_camera, measure_camera_gyro
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 from syncaudit.simulate import SIX_CAMERAS, ImuConfig, Motion, simulate_motion

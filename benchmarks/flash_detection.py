@@ -63,7 +63,7 @@ def camera_streams(recording: FlashRecording) -> dict[str, CameraStream]:
 
 def detect(stream: CameraStream) -> Detection:
     """Run the detector on one camera with one thread."""
-    from syncaudit.detectors.flash import FlashDetector
+    from syncaudit.detectors.flash.detector import FlashDetector
 
     begun = time.process_time()
     detector = FlashDetector(stream)

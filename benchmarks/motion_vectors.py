@@ -36,7 +36,7 @@ from tables import print_table, write_json
 from syncaudit.datasets import load_manifest
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import RotationDetector
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_gyro
 from syncaudit.model import (
     Activity,
     CameraStream,

@@ -33,14 +33,15 @@ from tables import print_table, write_json
 from syncaudit.estimators import measure_speech
 from syncaudit.estimators.events import measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.rotation.measure import (
+from syncaudit.estimators.knocks.measure import estimate_knocks
+from syncaudit.estimators.rotation import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_yaw,
 )
-from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.sound.measure import estimate_microphones
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import PairMeasurement, Quantity
 from syncaudit.policy import load_policy

@@ -50,7 +50,7 @@ from syncaudit.simulate import EPOCH_NS, ImuConfig, MicrophoneConfig, RigConfig,
 from syncaudit.simulate.robot import EpisodeConfig, record_episode, write_lerobot
 from syncaudit.simulate.speech import Voice, speak
 from syncaudit.simulate.speech_texts import SENTENCES
-from syncaudit.speech.tiers import TIER_FORMATS
+from syncaudit.speech.tiers.parsing import TIER_FORMATS
 
 Floats = NDArray[np.float64]
 WINDOW_S = 20.0

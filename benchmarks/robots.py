@@ -25,7 +25,7 @@ from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
-from syncaudit.estimators.state import measure_camera_state
+from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.model import Activity, ClipVerdict, ImageMotion, PairMeasurement, Quantity
 from syncaudit.pipeline import examine
 from syncaudit.policy import load_policy

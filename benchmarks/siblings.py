@@ -28,8 +28,13 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state import null
 from syncaudit.estimators.state.driver import camera_increments, period_of, state_driver
-from syncaudit.estimators.state.moments import RIDGES, change_at, log_likelihood
-from syncaudit.estimators.state.search import search_state, searched_rows
+from syncaudit.estimators.state.search import (
+    RIDGES,
+    change_at,
+    log_likelihood,
+    search_state,
+    searched_rows,
+)
 from syncaudit.model import Activity, ImageMotion, Quantity
 from syncaudit.pipeline import examine
 from syncaudit.policy import load_policy

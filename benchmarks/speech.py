@@ -25,7 +25,7 @@ from syncaudit.model import AudioStream, Interval, SourceKind, Tier
 from syncaudit.pipeline import measure_tier
 from syncaudit.simulate.speech import Voice
 from syncaudit.simulate.speech_texts import speak_at_length
-from syncaudit.speech.tiers import TIER_FORMATS
+from syncaudit.speech.tiers.parsing import TIER_FORMATS
 
 Floats = NDArray[np.float32]
 Row = dict[str, Any]

@@ -26,8 +26,8 @@ from stamp_recordings import real_columns
 from tables import print_table, write_json
 
 from syncaudit.detectors import audit_streams
-from syncaudit.detectors.stamps.rhythm import regular_times_s
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.detectors.stamps.clock import regular_times_s
+from syncaudit.estimators.rotation import measure_camera_gyro
 from syncaudit.model import (
     Activity,
     AudioSpec,

@@ -1,11 +1,11 @@
-"""Third-party packages that add commands, formats, detectors or estimators by entry points."""
+"""Parts that are imported only if needed: of other packages, by entry points, and our own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import metadata
-from typing import Protocol, TypeVar
+from importlib import import_module, metadata
+from typing import Any, Protocol, TypeVar
 
 from syncaudit.errors import UsageError
 
@@ -21,6 +21,11 @@ class _Named(Protocol):
 
 
 _Member = TypeVar("_Member", bound=_Named)
+
+
+def made_on_demand(module: str, name: str) -> Callable[[], Any]:
+    """Return a function that makes an object of a class, and imports its module only then."""
+    return lambda: getattr(import_module(module), name)()
 
 
 def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:

@@ -57,7 +57,7 @@ def calibrate(
     from syncaudit.cli.exit_codes import ExitCode
     from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.errors import UsageError
-    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.access import within_roots
     from syncaudit.writing import Signature, check_target
     from syncaudit_calibration.calibrate_recording import calibrate_recording
     from syncaudit_calibration.calibration_table import print_calibration, print_refusal

@@ -14,7 +14,7 @@ from syncaudit.estimators.events import (
     word_undecided_scan,
 )
 from syncaudit.model import CameraStream, Clip, ClipEvidence, Finding, FlashEdges, Severity, Stream
-from syncaudit.model.camera import Scan
+from syncaudit.model.clip import Scan
 from syncaudit.pipeline import find_events, find_flashes, find_flashes_by_scan, read_clip
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Limits, judge_images

@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import seconds_since
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.camera import Scan
+from syncaudit.model.clip import Scan
 from syncaudit_calibration.closures import Closure
 
 VERSION = 1

@@ -69,7 +69,7 @@ def view(
     from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.rooted import roots_of
     from syncaudit.policy import load_policy
-    from syncaudit.readers.roots import hold_process_to
+    from syncaudit.readers.access import hold_process_to
     from syncaudit_gui.window.application import Start, run_viewer
     from syncaudit_gui.window.shot import parse_size, take_shot
 

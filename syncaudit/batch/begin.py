@@ -16,7 +16,7 @@ from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip, Verdict
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.writing import Signature, is_ours, refuse_foreign, remove_ours, sweep_drafts
 
 _MISSING = object()

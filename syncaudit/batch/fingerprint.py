@@ -18,8 +18,13 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.plugins import DETECTORS, ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import answer_within, file_system, is_url, remote_version
-from syncaudit.readers.roots import treated_apart
+from syncaudit.readers.access import (
+    answer_within,
+    file_system,
+    is_url,
+    remote_version,
+    treated_apart,
+)
 from syncaudit.readers.uris import files_named, parent_of, resolve
 
 _Answer = TypeVar("_Answer")
@@ -116,7 +121,7 @@ def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
     is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
-    from syncaudit.readers.frame_stamps import named_images  # heavy
+    from syncaudit.readers.camera import named_images  # heavy
 
     try:
         return named_images(spec, base_uri)

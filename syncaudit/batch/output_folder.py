@@ -22,7 +22,7 @@ from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
 from syncaudit.errors import UsageError, one_line
-from syncaudit.readers.remote import is_url, output_system, remote_version
+from syncaudit.readers.access import is_url, output_system, remote_version
 from syncaudit.readers.uris import resolve
 from syncaudit.writing import HEAD_BYTES, replace_text
 

@@ -30,7 +30,7 @@ from syncaudit.errors import UsageError
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.plugins import ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.roots import Roots
+from syncaudit.readers.access import Roots
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

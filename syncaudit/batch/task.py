@@ -16,7 +16,7 @@ from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.model import Clip, ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict, clock_of
 from syncaudit.policy import Policy
-from syncaudit.readers.roots import Roots, within_roots
+from syncaudit.readers.access import Roots, within_roots
 from syncaudit.readers.runs import sealed
 
 OUT_OF_MEMORY_HINT = (

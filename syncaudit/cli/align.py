@@ -75,7 +75,7 @@ def align(
     """
     from syncaudit.cli.rooted import roots_of
     from syncaudit.pipeline.alignment import AUTO, choose_aligners
-    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.access import within_roots
     from syncaudit.speech import align_many
     from syncaudit.writing import check_target
 

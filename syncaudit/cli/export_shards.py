@@ -80,7 +80,7 @@ def export_shards(
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.ingest import VerdictIndex
     from syncaudit.model import Verdict
-    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.access import within_roots
     from syncaudit.readers.uris import parent_of, resolve
 
     admit = {str(Verdict.PASS), *(include or ())}

@@ -58,7 +58,7 @@ def inspect(
     from syncaudit.model import ReasonCode, Verdict
     from syncaudit.pipeline import examine
     from syncaudit.policy import load_policy
-    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.access import within_roots
     from syncaudit.report.overlay import overlay_of, write_mcap, write_rerun
     from syncaudit.writing import Signature, check_target
 

@@ -30,7 +30,7 @@ def _load(out: str, scratch: Path, *, partial: bool) -> tuple[Sequence[Clip], Ve
     from syncaudit.batch import VerdictFile, fetch_outputs
     from syncaudit.batch.outputs import SPLIT_FILES
     from syncaudit.datasets import ClipTable, iter_manifest
-    from syncaudit.readers.remote import is_url
+    from syncaudit.readers.access import is_url
     from syncaudit.readers.uris import resolve
 
     url = resolve(out) if is_url(resolve(out)) else None
@@ -60,8 +60,8 @@ def _filled(folder: Path, url: str | None, name: str) -> str | None:
     if url is None:
         path = folder / name
         return str(path) if path.exists() and path.stat().st_size else None
-    from syncaudit.readers.file_errors import reworded
-    from syncaudit.readers.remote import file_system
+    from syncaudit.readers.access import file_system
+    from syncaudit.readers.faults import reworded
 
     uri = f"{url.rstrip('/')}/{name}"
     with reworded(uri):

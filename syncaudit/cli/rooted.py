@@ -8,8 +8,7 @@ from pathlib import Path
 
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip
-from syncaudit.readers.remote import is_url
-from syncaudit.readers.roots import Roots
+from syncaudit.readers.access import Roots, is_url
 from syncaudit.readers.uris import files_named, parent_of, resolve
 
 _MOST_NAMED = 3

@@ -43,7 +43,7 @@ def sample(
     from syncaudit.datasets import clip_to_row, write_manifest
     from syncaudit.evaluation.sampling import balanced_sample, weekly_sample
     from syncaudit.model import Verdict
-    from syncaudit.readers.remote import is_url
+    from syncaudit.readers.access import is_url
     from syncaudit.readers.uris import resolve
     from syncaudit.report.trends import week_of
     from syncaudit.writing import check_target, note_written

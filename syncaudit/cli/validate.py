@@ -143,7 +143,7 @@ def validate(
     from syncaudit.decode.choice import choose_decoder
     from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
-    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.access import within_roots
     from syncaudit.writing import Signature
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)

@@ -18,8 +18,7 @@ from syncaudit.model import (
     SourceSpec,
     TranscriptSpec,
 )
-from syncaudit.model.camera import N_COEFFICIENTS
-from syncaudit.model.clip import MOST_EPISODES
+from syncaudit.model.clip import MOST_EPISODES, N_COEFFICIENTS
 from syncaudit.model.units import fault_of_role
 from syncaudit.readers.uris import FILE_KEYS
 

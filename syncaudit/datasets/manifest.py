@@ -28,7 +28,7 @@ from syncaudit.model import (
     StateSpec,
     TranscriptSpec,
 )
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.uris import open_file, parent_of, read_bytes, resolve
 
 _BATCH = 256  # Parquet rows converted to objects at a time

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip, Distortion, SourceSpec
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.uris import FILE_KEYS, resolve
 from syncaudit.writing import create_draft, make_parent, replacing
 

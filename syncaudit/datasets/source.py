@@ -14,9 +14,16 @@ from typing import Any, BinaryIO
 from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_line
 from syncaudit.limits import ROW_CHARACTERS
 from syncaudit.model import Clip, Origin, SourceSpec
-from syncaudit.readers.folders import natural_key
-from syncaudit.readers.remote import file_system, is_url
-from syncaudit.readers.uris import local_file, local_path, open_file, parent_of, read_bytes, resolve
+from syncaudit.readers.access import file_system, is_url
+from syncaudit.readers.uris import (
+    local_file,
+    local_path,
+    natural_key,
+    open_file,
+    parent_of,
+    read_bytes,
+    resolve,
+)
 
 _CHUNK = 1 << 16
 

@@ -11,7 +11,7 @@ from syncaudit.datasets.protocol import Import, Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.decode.container import open_container
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.tables import read_table
 
 if TYPE_CHECKING:

@@ -7,15 +7,18 @@ from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder, decode_still
 from syncaudit.decode.frame import Frame, FrameDecoder, LumaFrames
-from syncaudit.decode.nvdec import NvdecDecoder
-from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
+from syncaudit.plugins import made_on_demand
 
 __all__ = ["DECODERS", "Frame", "FrameDecoder", "LumaFrames", "decode_still", "iter_luma"]
 
 DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
-    {"cpu": CpuDecoder, "nvdec": NvdecDecoder, "torchcodec": TorchcodecDecoder}
+    {
+        "cpu": CpuDecoder,
+        "nvdec": made_on_demand("syncaudit.decode.nvdec", "NvdecDecoder"),
+        "torchcodec": made_on_demand("syncaudit.decode.torchcodec_planes", "TorchcodecDecoder"),
+    }
 )
 
 

@@ -1,12 +1,16 @@
-"""Provide the base of back ends: the CPU takes over if one cannot decode as the CPU would."""
+"""Provide the base of back ends: the CPU takes over if one cannot decode as the CPU would.
+
+Keep luma planes on a device and compute features there, for many frames at once.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -26,6 +30,9 @@ _LEVELS = {"mjpeg": 1}
 
 # 8-bit 4:2:0: every hardware decoder outputs it as coded.
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
+
+
+_InStream = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,3 +237,66 @@ def _asked_of(decoded: Frame) -> Iterator[NDArray[Any]]:
     yield from (decoded.reduced(factor) for factor in (1, 2, 13))
     yield decoded.rows(4, 16)
     yield decoded.luma
+
+
+class DeviceBatch:
+    """Consecutive frames of one camera: a torch.Tensor of uint8, shape (n, height, width).
+
+    What is requested for one frame is computed for all of them and copied to the host, since it
+    will be requested for the others too: one launch and one wait for the device, not one each.
+    If the memory of the device is full, the host computes. `in_stream` returns the context of the
+    CUDA stream in which the planes were written.
+    """
+
+    def __init__(self, planes: Any, in_stream: _InStream = nullcontext) -> None:
+        self.planes = planes
+        self._in_stream = in_stream
+        self._computed: dict[tuple[object, ...], NDArray[Any]] = {}
+
+    def __iter__(self) -> Iterator[DevicePlane]:
+        """Yield its frames in order."""
+        return (DevicePlane(self, place) for place in range(len(self.planes)))
+
+    def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
+        """Return a feature of `syncaudit.decode.frame` for all frames, on the host."""
+        key = (feature, *arguments)
+        if key not in self._computed:
+            with self._in_stream():
+                try:
+                    found = feature(self.planes, *arguments)
+                except sys.modules["torch"].cuda.OutOfMemoryError:
+                    self.planes = self.planes.cpu()
+                    found = feature(self.planes, *arguments)
+                self._computed[key] = found.cpu().numpy()
+        return self._computed[key]
+
+    def to_host(self, place: int) -> NDArray[np.uint8]:
+        """Return the plane of one frame."""
+        with self._in_stream():
+            luma: NDArray[np.uint8] = self.planes[place].cpu().numpy()
+        return luma
+
+
+class DevicePlane:
+    """One frame of a batch: a `syncaudit.decode.frame.Plane`."""
+
+    __slots__ = ("_batch", "_place")
+
+    def __init__(self, batch: DeviceBatch, place: int) -> None:
+        self._batch = batch
+        self._place = place
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        _, height, width = self._batch.planes.shape
+        return height, width
+
+    def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
+        """Return a feature of this frame, on the host."""
+        found: NDArray[Any] = self._batch.computed(feature, arguments)[self._place]
+        return found
+
+    def to_host(self) -> NDArray[np.uint8]:
+        """Return the whole plane of this frame alone."""
+        return self._batch.to_host(self._place)

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.back_end import Agreement, BackEnd, compare_with_cpu, first_line
+from syncaudit.decode.back_end import Agreement, BackEnd, DeviceBatch, compare_with_cpu, first_line
 from syncaudit.decode.container import VideoHeader, VideoPart, open_container, video_stream
-from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.frame import Plane, UnfitError
 from syncaudit.decode.spans import packets_of
 

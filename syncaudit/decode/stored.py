@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.decode.container_frames import ContainerFrames
+from syncaudit.decode.spans import ContainerFrames
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import IMAGE_BYTES, IMAGE_PIXELS
 from syncaudit.model import FrameFiles

@@ -6,9 +6,8 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice, takewhile
 from typing import Any
 
-from syncaudit.decode.back_end import BackEnd, first_line
+from syncaudit.decode.back_end import BackEnd, DeviceBatch, first_line
 from syncaudit.decode.container import VideoPart
-from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.frame import Plane, UnfitError
 
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p", "nv12"})

@@ -6,20 +6,21 @@ same way as estimators (`syncaudit.estimators`).
 
 from functools import cache
 
-from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.detectors.frames.audit import ImageAuditor
 from syncaudit.detectors.frames.motion import ImageMotionDetector
-from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.protocol import Detector
-from syncaudit.detectors.rotation.detector import RotationDetector
-from syncaudit.detectors.rotation.increment_choice import choose_increments
+from syncaudit.detectors.rotation.detector import RotationDetector, choose_increments
+from syncaudit.detectors.signals import (
+    detect_motion,
+    find_state,
+    find_strobe,
+    find_triggers,
+    why_no_state,
+)
 from syncaudit.detectors.sound import find_clicks, find_loudness
-from syncaudit.detectors.speech.band_energy import find_band_energies
-from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
-from syncaudit.detectors.speech.tier_audit import audit_tier
+from syncaudit.detectors.speech import audit_tier, find_band_energies, find_spoken_tier, spoken_tier
 from syncaudit.detectors.stamps.streams import audit_streams
-from syncaudit.detectors.state import find_state, why_no_state
-from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
 from syncaudit.model import AudioStream, EventStream, SignalStream
 from syncaudit.plugins import DETECTORS, with_added

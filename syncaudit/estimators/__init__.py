@@ -22,7 +22,7 @@ from syncaudit.estimators.pairs import (
     rank_by_motion,
 )
 from syncaudit.estimators.protocol import Estimator
-from syncaudit.estimators.speech import measure_speech
+from syncaudit.estimators.speech.measure import measure_speech
 from syncaudit.plugins import ESTIMATORS, with_added
 
 __all__ = ["MAX_HUBS", "Estimator", "all_estimators", "measure_speech", "rank_by_motion"]

@@ -8,20 +8,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import is_by_camera
 from syncaudit.estimators.events.light_length import find_light_length, limit_light
-from syncaudit.estimators.events.log_edges import without_ends
-from syncaudit.estimators.events.scans import READ_UP, find_scans, word_undecided_scan
+from syncaudit.estimators.events.scans import READ_UP, find_scans, without_ends, word_undecided_scan
 from syncaudit.estimators.inertial import measure_imu_imu
+from syncaudit.estimators.knocks import measure as knocks
 from syncaudit.estimators.protocol import Estimator
-from syncaudit.estimators.rotation.measure import (
+from syncaudit.estimators.rotation import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_yaw,
 )
+from syncaudit.estimators.sound import measure as sound
+from syncaudit.estimators.speech import measure as speech
 from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import BUS_METHODS, measure_can_imu

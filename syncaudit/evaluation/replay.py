@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamps.rhythm import regular_times_s
+from syncaudit.detectors.stamps.clock import regular_times_s
 from syncaudit.detectors.stamps.streams import audit_stream
 from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import (

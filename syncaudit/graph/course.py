@@ -14,13 +14,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth
-from syncaudit.graph.wander import (
+from syncaudit.graph.clock_filter import (
     Belief,
+    Noise,
+    Readings,
+    Smoothed,
     believe,
     candidate_noises,
     coarse_candidate_noises,
     scale_cost,
+    smooth,
 )
 from syncaudit.model import ClockCourse, CourseStep
 from syncaudit.model.arrays import Floats, Ints

@@ -15,19 +15,21 @@ C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q 
 
 Both are exact *and* linear in the unknowns, because o and d are measured: no iteration is needed
 and no product of drift and offset is lost.
+
+Find independent loops of clocks and by how much they fail to close.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.model import PairMeasurement, nanoseconds
+from syncaudit.model import LoopClosure, PairMeasurement, nanoseconds
 
 # One sigma of a crystal's rate if it was not measured: data sheets promise 20 to 50 ppm at worst.
 # It widens a measurement that holds at another instant than the solution.
@@ -45,6 +47,8 @@ _DRIFT_SIGNIFICANT = 2.0
 
 _STD_FLOOR_S = 1e-9  # timestamps are whole nanoseconds
 _STD_FLOOR_PPM = 1e-6
+
+_Used = tuple[int, PairMeasurement, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +130,10 @@ def build_graph(
         for index, m in enumerate(measurements)
         if _is_usable(m)
     ]
-    component = groups_of(len(clocks), [(s, t) for _, _, s, t in used])
+    component = _groups_of(len(clocks), [(s, t) for _, _, s, t in used])
     anchors = _anchors(len(clocks), used, at_ns)
     edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
-    drift_group = groups_of(len(clocks), _drift_pairs(edges))
+    drift_group = _groups_of(len(clocks), _drift_pairs(edges))
     return Graph(
         clocks=clocks,
         anchors_ns=tuple(anchors),
@@ -137,9 +141,6 @@ def build_graph(
         component=component,
         drift_group=drift_group,
     )
-
-
-_Used = tuple[int, PairMeasurement, int, int]
 
 
 def _clock(source: str, clock_of_source: Mapping[str, str]) -> str:
@@ -163,7 +164,7 @@ def _is_usable(m: PairMeasurement) -> bool:
     )
 
 
-def groups_of(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+def _groups_of(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """Return for every one of n nodes the first node of its connected group."""
     parent = list(range(n))
 
@@ -280,7 +281,7 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     known = _drift_pairs(edges)
     measured = {frozenset(pair) for pair in known}
     n = 1 + max(max(edge.source, edge.target) for edge in edges)
-    group = groups_of(n, known)
+    group = _groups_of(n, known)
     out = list(edges)
     for k in sorted(range(len(edges)), key=lambda k: _cost_of_equal_rates(edges[k])):
         edge = edges[k]
@@ -291,7 +292,7 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
             std_ppm = math.sqrt(2.0) * _DRIFT_PRIOR_PPM
             out[k] = replace(out[k], drift_ppm=0.0, drift_std_ppm=std_ppm)
             known.append((edge.source, edge.target))
-            group = groups_of(n, known)
+            group = _groups_of(n, known)
     return out
 
 
@@ -334,3 +335,97 @@ def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
         return edge
     lever_s = min(abs(edge.source_s), abs(edge.target_s))
     return replace(edge, std_s=math.hypot(edge.std_s, 1e-6 * edge.unknown_drift_ppm * lever_s))
+
+
+def find_loops(
+    clocks: Sequence[str],
+    edges: Sequence[Edge],
+    misclosure: Callable[[Edge], float],
+    is_trusted: Callable[[Edge], bool],
+) -> list[LoopClosure]:
+    """Return a fundamental cycle basis with the misclosure of every cycle.
+
+    The tree is grown breadth first from the clock with most neighbours, so that loops are short,
+    and over trusted edges first, so that a blamed edge spoils only one loop.
+
+    Parameters
+    ----------
+    clocks : sequence of str
+        Names by number.
+    edges : sequence of Edge
+        Every edge, also those between two sources of one clock (a loop by themselves).
+    misclosure : callable
+        Measured offset of an edge in seconds, without what drift and steps explain.
+    is_trusted : callable
+        Whether the solution uses the edge.
+    """
+    routes, above = _tree(len(clocks), edges, is_trusted)
+    in_tree = {edge.index for edge in above.values()}
+    loops: list[LoopClosure] = []
+    for edge in edges:
+        if edge.index in in_tree:
+            continue
+        ends = routes[edge.source], routes[edge.target]
+        top = sum(a == b for a, b in zip(*ends, strict=False)) - 1
+        behind, ahead = (route[top:][::-1] for route in ends)
+        # From the source along the edge to the target, and back through the tree.
+        closure_s = misclosure(edge)
+        variance = edge.std_s**2
+        members = [edge.index]
+        for sign, path in ((-1.0, behind), (1.0, ahead)):
+            for node in path[:-1]:
+                step = above[node]
+                forward = 1.0 if step.source == node else -1.0
+                closure_s += sign * forward * misclosure(step)
+                variance += step.std_s**2
+                members.append(step.index)
+        around = [edge.source, *(i for i in ahead if i != edge.source), *behind[-2:0:-1]]
+        loops.append(
+            LoopClosure(
+                clocks=tuple(clocks[i] for i in around),
+                closure_s=closure_s,
+                closure_std_s=math.sqrt(variance),
+                measurements=tuple(members),
+            )
+        )
+    return loops
+
+
+def blocks_of(loops: Sequence[LoopClosure]) -> dict[int, int]:
+    """Return the block of every measurement that lies on a loop.
+
+    Loops that share an edge check each other; edges without a common loop do not constrain each
+    other (biconnected blocks of the graph).
+    """
+    pairs = [(loop.measurements[0], other) for loop in loops for other in loop.measurements]
+    block = _groups_of(1 + max((max(pair) for pair in pairs), default=-1), pairs)
+    return {index: block[index] for _, index in pairs}
+
+
+_Way = tuple[int, list[int], Edge | None]  # a clock, the route to the one before, the edge
+
+
+def _tree(
+    n: int, edges: Sequence[Edge], is_trusted: Callable[[Edge], bool]
+) -> tuple[dict[int, list[int]], dict[int, Edge]]:
+    """Return the clocks from a root to each clock, and the last edge of that route."""
+    touching: list[list[tuple[int, Edge]]] = [[] for _ in range(n)]
+    for edge in edges:
+        if not edge.is_loop:
+            touching[edge.source].append((edge.target, edge))
+            touching[edge.target].append((edge.source, edge))
+    routes: dict[int, list[int]] = {}
+    above: dict[int, Edge] = {}
+    for root in sorted(range(n), key=lambda i: -len({there for there, _ in touching[i]})):
+        # A second queue holds the blamed edges until the trusted ones reach no further.
+        queue, later = deque[_Way]([(root, [], None)]), deque[_Way]()
+        while queue or later:
+            node, route, last = (queue or later).popleft()
+            if node in routes:
+                continue
+            routes[node] = [*route, node]
+            if last is not None:
+                above[node] = last
+            for there, edge in touching[node]:
+                (queue if is_trusted(edge) else later).append((there, routes[node], edge))
+    return routes, above

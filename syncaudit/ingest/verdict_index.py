@@ -170,13 +170,13 @@ def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
 
 
 def _exists(place: str) -> bool:
-    from syncaudit.readers.file_errors import reworded
+    from syncaudit.readers.faults import reworded
     from syncaudit.readers.uris import local_path
 
     path = local_path(place)
     if path is not None:
         return path.is_file()
-    from syncaudit.readers.remote import file_system
+    from syncaudit.readers.access import file_system
 
     with reworded(place):
         system, inner = file_system(place)

@@ -1,21 +1,13 @@
 """Types passed between the pipeline steps; numpy only, no behaviour beyond checks."""
 
 from syncaudit.model.arrays import MOST_VALUE, is_usable
-from syncaudit.model.audits import (
-    ArrivalAudit,
-    ImageAudit,
-    ImageFault,
-    ImageFaultRun,
-    StampAudit,
-    StampRemark,
-)
-from syncaudit.model.camera import Distortion
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
     CameraSpec,
     CanSpec,
     Clip,
+    Distortion,
     EventsSpec,
     ImuSpec,
     Origin,
@@ -25,34 +17,47 @@ from syncaudit.model.clip import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.clocks import (
     ClockCourse,
     ClockEstimate,
     ClockJump,
     ClockSolution,
+    CommonOffset,
+    CommonOffsets,
     CourseStep,
+    DataSetClocks,
     EdgeResidual,
     LoopClosure,
 )
-from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
-from syncaudit.model.evidence import (
+from syncaudit.model.evidence.activity import (
     Activity,
+    BandEnergies,
     EventTrain,
-    Evidence,
-    FlashEdges,
-    FlashIntervals,
     ImageMotion,
     Quantity,
     RotationIncrements,
+    SpokenTier,
 )
-from syncaudit.model.evidence.clip_evidence import ClipEvidence
-from syncaudit.model.excerpt import SignalExcerpt
-from syncaudit.model.finding import Finding, ReasonCode, Severity
-from syncaudit.model.measurement import PairMeasurement
-from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
-from syncaudit.model.record import ClipRecord
-from syncaudit.model.speech import BandEnergies, SpokenTier
+from syncaudit.model.evidence.clip_evidence import ClipEvidence, Evidence
+from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
+from syncaudit.model.findings import (
+    ArrivalAudit,
+    Finding,
+    ImageAudit,
+    ImageFault,
+    ImageFaultRun,
+    ReasonCode,
+    Severity,
+    StampAudit,
+    StampRemark,
+)
+from syncaudit.model.measurement import ClockMap, PairMeasurement
+from syncaudit.model.pair_evidence import (
+    AgreementCurve,
+    EventResiduals,
+    PairEvidence,
+    SignalExcerpt,
+)
 from syncaudit.model.stream import (
     Arrivals,
     AudioStream,
@@ -66,8 +71,8 @@ from syncaudit.model.stream import (
     Tier,
     TranscriptStream,
 )
-from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
+from syncaudit.model.units import nanoseconds, seconds_since
+from syncaudit.model.verdict import ClipRecord, ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
     "MOST_VALUE",

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.measurement import PairMeasurement
-from syncaudit.model.pair_evidence import EventResiduals
+from syncaudit.model.pair_evidence import EventResiduals, SignalExcerpt
 
 # Share of the view that an offset should take, and the shortest and longest view.
 OFFSET_SHARE = 1.0 / 12.0

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.camera import Distortion, Scan, direction_of
-from syncaudit.model.clip import SourceKind
-from syncaudit.model.finding import Finding
+from syncaudit.model.clip import Distortion, Scan, SourceKind, direction_of
+from syncaudit.model.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

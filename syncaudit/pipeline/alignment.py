@@ -25,7 +25,13 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.pipeline.stages import Stages
-from syncaudit.speech.aligners import ALIGNERS, Aligner, Alignment, Utterance, words_of_text
+from syncaudit.speech.aligners.alignment import (
+    ALIGNERS,
+    Aligner,
+    Alignment,
+    Utterance,
+    words_of_text,
+)
 
 AUTO = "auto"
 # The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.

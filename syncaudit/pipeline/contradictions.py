@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import METHOD, READ_UP, are_equally_high, why_bands_contradict
+from syncaudit.estimators.events.flash_bands import are_equally_high, why_bands_contradict
+from syncaudit.estimators.events.flashes import METHOD
+from syncaudit.estimators.events.scans import READ_UP
 from syncaudit.formatting import word_duration
 from syncaudit.model import (
     CameraStream,
@@ -28,7 +30,7 @@ from syncaudit.model import (
     SourceSpec,
     Stream,
 )
-from syncaudit.pipeline.window import NEAR_S, Window
+from syncaudit.pipeline.reading import NEAR_S, Window
 
 # Keys that distinguish sources sharing a file; the data may be the same whatever else differs.
 _PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
@@ -44,7 +46,7 @@ def find_misplaced_files(
     """Return warnings about files that may belong to another clip or another source.
 
     Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
-    states the window, `syncaudit.policy.coverage` finds what does not cover it.
+    states the window, `syncaudit.policy.sources` finds what does not cover it.
     """
     findings: list[Finding] = []
     if clip.start_ns is not None or clip.end_ns is not None:

@@ -35,8 +35,13 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
-from syncaudit.pipeline.camera_evidence import detect_in_frames, find_flashes, find_rotation
-from syncaudit.pipeline.image_audit import ImageAuditPass, audit_images
+from syncaudit.pipeline.camera_evidence import (
+    ImageAuditPass,
+    audit_images,
+    detect_in_frames,
+    find_flashes,
+    find_rotation,
+)
 from syncaudit.pipeline.stages import Stages
 
 # Cheap gyroscopes have sample-to-sample noise of a few degrees per second; means have little.

@@ -41,17 +41,19 @@ from syncaudit.pipeline.known_corrections import (
     windows_before,
 )
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
-from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
-from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.window import (
+from syncaudit.pipeline.reading import (
     MARGIN_S,
     crop,
     extents,
+    from_manifest,
+    read_clip,
     stamps_in_window,
     stated,
     wanted_frames,
     window_of,
+    without_base,
 )
+from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Policy, load_policy
 
 # Keeps a clip from passing, now and when it is judged again by another policy.

@@ -12,7 +12,7 @@ from syncaudit.decode import decode_still
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraSpec, CameraStream, Clip
 from syncaudit.readers import read_source
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.report import Thumbnail
 
 _MAX_THUMBNAILS = 3

@@ -3,8 +3,15 @@
 from syncaudit.policy.case import Case, is_undecided
 from syncaudit.policy.images import judge_images
 from syncaudit.policy.judge import judge
-from syncaudit.policy.limits import Baseline, Limits, Policy
-from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
+from syncaudit.policy.limits import (
+    DEFAULT_PROFILE,
+    Baseline,
+    Limits,
+    Policy,
+    load_policy,
+    policy_from_plain,
+    profile_names,
+)
 
 __all__ = [
     "DEFAULT_PROFILE",

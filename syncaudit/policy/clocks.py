@@ -1,8 +1,12 @@
-"""Judge the clock of one source: offset at any instant of the clip, drift and step."""
+"""Judge the clock of one source: offset at any instant of the clip, drift and step.
+
+Explain why a clock could not be judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from syncaudit.formatting import (
     rounded,
@@ -12,17 +16,18 @@ from syncaudit.formatting import (
     word_duration,
     word_measure,
 )
-from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, rejected
-from syncaudit.policy.equivalence import (
+from syncaudit.model import ClockEstimate, Finding, PairMeasurement, ReasonCode, Verdict
+from syncaudit.policy.case import (
+    CheckResult,
+    ClockCase,
     Course,
     Equivalence,
     compare,
     course_of,
+    rejected,
     seconds_to_step,
     worst,
 )
-from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 # Uncertainty of the instant below what its figure shows is not reported.
 LEAST_STD_S = 0.05
@@ -40,7 +45,7 @@ def judge_clock(case: ClockCase) -> CheckResult:
     solution, span_s = case.solution, case.span_s
     estimate = solution.clocks.get(case.clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
-        return unmeasured(case.name, why_unobservable(case))
+        return unmeasured(case.name, _why_unobservable(case))
     if case.is_reference and estimate.n_measurements == 0:
         return _judge_companions(case)
     course = course_of(
@@ -91,10 +96,10 @@ def _judge_companions(case: ClockCase) -> CheckResult:
     if Equivalence.INSIDE in standings and Equivalence.OUTSIDE not in standings:
         return CheckResult(verdict=Verdict.PASS)
     if not same:
-        return unmeasured(name, why_unobservable(case))
+        return unmeasured(name, _why_unobservable(case))
     m = same[0]
     other = m.target if m.source == name else m.source
-    return unknown(
+    return _unknown(
         name,
         f"{name} and {other} share a clock but are "
         f"{word_measure(m.offset_s or 0.0, m.offset_std_s)} apart ({word_method(m.method)}); "
@@ -109,7 +114,7 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     if limit is None or case.is_reference:
         return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
-        return unknown(
+        return _unknown(
             name,
             f"the drift of {name} could not be measured, but the policy limits it to {limit:g} "
             "ppm: use a longer clip or more clips of the recording",
@@ -120,7 +125,7 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     if standing is Equivalence.INSIDE:
         return CheckResult(verdict=Verdict.PASS)
     if standing is Equivalence.INCONCLUSIVE:
-        return unknown(
+        return _unknown(
             name,
             f"{name} drifts {drift}, too uncertain for the limit of {limit:g} ppm",
             limit=limit,
@@ -176,7 +181,7 @@ def _judge_offset(
     if overall is Equivalence.INSIDE:
         return CheckResult(verdict=Verdict.PASS)
     if overall is Equivalence.INCONCLUSIVE:
-        return unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
+        return _unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
     slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
@@ -281,3 +286,89 @@ def _word_hidden(size_s: float, period_s: float | None) -> str:
     if n < 1 or abs(abs(size_s) - n * period_s) > _NEAR_PERIOD * period_s:
         return f", {hidden}"
     return f": about {word_count(n, 'frame period')}, {hidden}"
+
+
+def word_method(method: str) -> str:
+    """Return a method's name for display: ``yaw rate``."""
+    words = {
+        "lateral_accel": "lateral acceleration",
+        "long_accel": "forward acceleration",
+        "flash": "flashes",
+    }
+    return words.get(method, method.replace("_", " "))
+
+
+def _unknown(name: str, message: str, *, limit: float | None = None) -> CheckResult:
+    """Return the result that a source is unverified, and why."""
+    return CheckResult(
+        verdict=Verdict.UNVERIFIED,
+        gaps=(Finding.warning(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
+    )
+
+
+def unmeasured(name: str, why: str | None) -> CheckResult:
+    """Return the result on a source that no measurement constrains.
+
+    `why` is what was tried and refused; None if there was nothing to try.
+    """
+    known = why or "no measurement ties it to another source"
+    return replace(_unknown(name, f"{name} cannot be judged: {known}"), why_unmeasured=why)
+
+
+def _why_unobservable(case: ClockCase) -> str | None:
+    """Explain what is missing, by the best refused measurement; None if there was none."""
+    clock, solution = case.clock, case.solution
+    best, n_refused = _telling(case)
+    if best is not None:
+        more = n_refused - 1
+        also = f" ({word_count(more, 'other attempt')} failed too)" if more else ""
+        return f"{word_refusal(case.name, case.clocks, best)}{also}"
+    home = next((c for c in solution.components if clock in c), (clock,))
+    others = [c for c in home if c != clock]
+    if others and solution.reference is not None:
+        return f"it is tied to {', '.join(others)}, but nothing ties them to {solution.reference}"
+    only = [m for m in case.measurements if m.accepted and case.name in (m.source, m.target)]
+    if only:
+        methods = ", ".join(dict.fromkeys(word_method(m.method) for m in only))
+        return f"{methods} can be judged only against a baseline in the policy"
+    return None
+
+
+def word_refusal(name: str, clocks: Mapping[str, str], pair: PairMeasurement) -> str:
+    """Return why one measurement of a source, or of another with its clock, was refused.
+
+    `clocks` are those of all sources.
+    """
+    mine, other = pair.source, pair.target
+    if mine != name and (other == name or clocks.get(mine) != clocks[name]):
+        mine, other = other, mine
+    method = word_method(pair.method)
+    subject = f"its {method}" if mine == name else f"the {method} of {mine}"
+    return f"{subject} could not be matched to {other}: {pair.why}"
+
+
+def _telling(case: ClockCase) -> tuple[PairMeasurement | None, int]:
+    """Return the one refusal to report for a source, and how many there are.
+
+    A pair with another clock comes before one with its own, the source itself before others with
+    its clock, then the pair that came nearest to a measurement, and last one with a clock that is
+    tied to the reference.
+    """
+    clock, clocks, solution = case.clock, case.clocks, case.solution
+    refused = [
+        m
+        for m in case.measurements
+        if not m.accepted and clock in (clocks.get(m.source), clocks.get(m.target))
+    ]
+
+    def rank(m: PairMeasurement) -> tuple[object, ...]:
+        ends = clocks.get(m.source), clocks.get(m.target)
+        other_clock = ends[1] if ends[0] == clock else ends[0]
+        is_tied = solution.reference is not None and any(
+            solution.reference in c and other_clock in c for c in solution.components
+        )
+        is_own = case.name in (m.source, m.target)
+        return ends[0] != ends[1], is_own, m.nearness, is_tied, -(m.offset_std_s or 1e9)
+
+    apart = [m for m in refused if rank(m)[0]]
+    return max(refused, key=rank, default=None), len(apart or refused)

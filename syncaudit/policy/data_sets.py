@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.formatting import word_correction, word_count, word_duration
 from syncaudit.model import CommonOffset, DataSetClocks
-from syncaudit.policy.equivalence import Equivalence, compare, quantile
+from syncaudit.policy.case import Equivalence, compare, quantile
 from syncaudit.policy.limits import Policy
 
 _CURE = (

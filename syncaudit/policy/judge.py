@@ -17,17 +17,20 @@ from syncaudit.model import (
     TranscriptSpec,
     Verdict,
 )
-from syncaudit.policy.arrivals import check_arrivals
 from syncaudit.policy.case import Case, Check, CheckResult, ClockCase
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.contradictions import check_baselines, check_contradictions, check_departures
-from syncaudit.policy.coverage import check_coverage
+from syncaudit.policy.contradictions import (
+    check_baselines,
+    check_contradictions,
+    check_departures,
+    check_reference,
+    check_steps,
+)
 from syncaudit.policy.images import check_images
 from syncaudit.policy.limits import Policy
-from syncaudit.policy.reference import check_reference, check_steps
+from syncaudit.policy.sources import check_arrivals, check_coverage, check_units
 from syncaudit.policy.stamps import check_stamps
 from syncaudit.policy.transcripts import judge_transcript
-from syncaudit.policy.units import check_units
 
 CHECKS: tuple[Check, ...] = (
     check_coverage,

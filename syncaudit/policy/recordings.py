@@ -19,9 +19,8 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.policy.case import ClockCase
+from syncaudit.policy.case import ClockCase, quantile
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
 
 

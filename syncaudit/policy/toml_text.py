@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from syncaudit.policy.fleet import FleetBaseline
-from syncaudit.policy.limits import Limits, Policy
-from syncaudit.policy.load import load_policy
+from syncaudit.policy.limits import Limits, Policy, load_policy
 
 
 def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str) -> str:

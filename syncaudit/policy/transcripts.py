@@ -15,10 +15,16 @@ from syncaudit.model import (
     TranscriptSpec,
     nanoseconds,
 )
-from syncaudit.policy.case import Case, CheckResult, ClockCase, rejected
-from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
-from syncaudit.policy.unobservable import unmeasured
+from syncaudit.policy.case import (
+    QUARTZ_PPM,
+    Case,
+    CheckResult,
+    ClockCase,
+    Equivalence,
+    compare,
+    rejected,
+)
+from syncaudit.policy.clocks import judge_clock, unmeasured
 
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")

@@ -25,16 +25,13 @@ from syncaudit.model import (
     TranscriptSpec,
 )
 from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, units_of
+from syncaudit.readers.access import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.events import read_arrivals, read_events
-from syncaudit.readers.file_errors import too_long_a_name
-from syncaudit.readers.findings import assumed_rate, noted
-from syncaudit.readers.imu import read_imu
-from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
-from syncaudit.readers.state import read_state
+from syncaudit.readers.faults import assumed_rate, noted, too_long_a_name
+from syncaudit.readers.signals import read_arrivals, read_events, read_imu, read_state
 from syncaudit.readers.tables import rows_near
 from syncaudit.readers.transcript import read_transcript
 from syncaudit.readers.uris import files_named, resolve

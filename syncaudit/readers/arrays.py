@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.readers.columns import Table
-from syncaudit.readers.file_errors import reworded
-from syncaudit.readers.folders import list_folder
+from syncaudit.readers.faults import reworded
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes
+from syncaudit.readers.uris import holds_data, list_folder, local_path, open_file, read_bytes
 
 NPY_MAGIC = b"\x93NUMPY"
 _MANY_ROWS = 1 << 20

@@ -1,11 +1,14 @@
-"""Read cameras: locations and timestamps of their frames, without decoding them."""
+"""Read cameras: locations and timestamps of their frames, without decoding them.
+
+Read the timestamp table of a camera: one row per frame, which may name the frame's image.
+"""
 
 from __future__ import annotations
 
 import atexit
 import math
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,20 +17,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import list_frames, list_tabulated
-from syncaudit.decode.container_frames import ContainerFrames
+from syncaudit.decode.spans import ContainerFrames
 from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import CameraSpec, CameraStream, Finding, FrameFiles, ReasonCode
-from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
-from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
-from syncaudit.readers.frame_stamps import FrameStamps
-from syncaudit.readers.remote import is_url
-from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import check_file, holds_data, keep_local, resolve
+from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.access import is_url, refuse_outside
+from syncaudit.readers.columns import STAMPS
+from syncaudit.readers.faults import assumed_start, empty_stream, stream_fields, warned
+from syncaudit.readers.tables import read_table
+from syncaudit.readers.uris import (
+    IMAGES,
+    check_file,
+    holds_data,
+    is_image,
+    keep_local,
+    list_folder,
+    natural_key,
+    resolve,
+    suffix_of,
+)
 
 # A camera whose uri is such a table has timestamps but no images.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})
+
+# Column of the timestamp table that names each frame's image, for folders shared by clips.
+FILE = "file"
 
 
 def read_camera(
@@ -258,3 +274,45 @@ def _process_scratch() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrameStamps:
+    """A timestamp table; with a column ``file`` it also names the image of each frame."""
+
+    time_ns: NDArray[np.int64]
+    files: tuple[str, ...] | None
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def read(cls, spec: CameraSpec, base_uri: str) -> FrameStamps:
+        """Read the table that a camera names."""
+        uri = resolve(spec.timestamps or "", base_uri)
+        columns = (spec.stamps or STAMPS, FILE)
+        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
+        time_ns = table.stamps(
+            spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+        )
+        findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
+        names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
+        if not all(isinstance(each, str) and each and "\0" not in each for each in names or ()):
+            raise StreamReadError(
+                f"'{FILE}' is blank or not text in a row",
+                code="corrupt",
+                path=uri,
+                hint="It names the image of each timestamp, relative to the camera's uri.",
+            )
+        files = None if names is None else tuple(names)
+        return cls(time_ns=time_ns, files=files, findings=findings)
+
+
+def named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the resolved images that a camera's timestamp table names; None if it names none."""
+    if spec.timestamps is None:
+        return None
+    uri = resolve(spec.timestamps, base_uri)
+    table = read_table(uri, text_columns=(FILE,), rows=spec.rows, columns=(FILE,))
+    if FILE not in table.names:
+        return None
+    folder = resolve(spec.uri, base_uri)
+    return [resolve(str(name), folder) for name in table.data.column(FILE).to_pylist()]

@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import CanSpec, EventsSpec, Finding, StateSpec
+from syncaudit.model import (
+    CanSpec,
+    EventsSpec,
+    Finding,
+    StateSpec,
+)
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.arrays import NPY_MAGIC, array_name, array_parts, list_arrays, read_arrays
 from syncaudit.readers.columns import STAMPS, Table, base_column
-from syncaudit.readers.csv_blocks import large_csv, read_large_csv
-from syncaudit.readers.csv_table import read_csv
-from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.csv_table import large_csv, read_csv, read_large_csv
+from syncaudit.readers.faults import empty_stream
 from syncaudit.readers.parquet import parquet_parts, read_parquet, too_short
 from syncaudit.readers.uris import holds_data, local_path, read_bytes, resolve
 

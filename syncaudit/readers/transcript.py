@@ -10,9 +10,9 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Tier, TranscriptSpec, TranscriptStream
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream, stream_fields, warned
+from syncaudit.readers.faults import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve
-from syncaudit.speech.tiers import TIER_FORMATS, Parsed
+from syncaudit.speech.tiers.parsing import TIER_FORMATS, Parsed
 
 _TEXT_ONLY = (".lab", ".txt")
 

@@ -1,11 +1,16 @@
-"""Resolve and fetch what a manifest's URIs name: local files, members of tar archives, URLs."""
+"""Resolve and fetch what a manifest's URIs name: local files, members of tar archives, URLs.
+
+List local or remote folders and globs, and identify files by name.
+"""
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import os
 import posixpath
+import re
 import shutil
 import stat
 import tarfile
@@ -18,12 +23,10 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.file_errors import reworded
-from syncaudit.readers.remote import is_url, open_remote
-from syncaudit.readers.roots import is_outside, refuse_outside
+from syncaudit.readers.access import file_system, is_outside, is_url, open_remote, refuse_outside
+from syncaudit.readers.faults import reworded
 
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
-"""Keys of a source that name files (formats, section 2)."""
 
 _CHUNK = 1 << 22
 # Git leaves this in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
@@ -31,6 +34,15 @@ _CHUNK = 1 << 22
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
 _SCHEME = "tar://"
+
+IMAGES = frozenset(
+    {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
+    | {".webp"}
+)
+_MARKS = frozenset("*?[")
+
+
+"""Keys of a source that name files (formats, section 2)."""
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
@@ -181,7 +193,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
 
 def _opened(uri: str) -> BinaryIO:
     """Open a remote file, or a member of a local archive, which must be there as a whole."""
-    member = find_member(uri)
+    member = _find_member(uri)
     if member is None:
         return open_remote(uri)
     archive, offset, size = member
@@ -234,7 +246,7 @@ def _empty(uri: str) -> StreamReadError:
     )
 
 
-def find_member(uri: str) -> tuple[Path, int, int] | None:
+def _find_member(uri: str) -> tuple[Path, int, int] | None:
     """Return archive, offset and size of the member that ``tar://name::/path/shard.tar`` names.
 
     None leaves the URI to fsspec: it does not name a plain local archive or a member of one.
@@ -263,3 +275,55 @@ def _index(path: str, size: int, mtime_ns: int) -> MappingProxyType[str, tuple[i
         except tarfile.TarError:
             pass  # truncated: the members before the cut can still be read
     return MappingProxyType(places)
+
+
+def list_folder(uri: str) -> list[str] | None:
+    """Return the files of a folder or glob, unsorted; None if `uri` names one file."""
+    is_glob = not _MARKS.isdisjoint(uri)
+    is_local = not is_url(uri)
+    is_folder = is_local and os.path.isdir(uri)  # noqa: PTH112  # for every camera of every clip
+    if is_local and not is_folder and not is_glob:
+        return None
+    refuse_outside(uri.split("*")[0] if is_glob and is_local else uri)
+    with reworded(uri):
+        if is_local:
+            if is_folder:
+                return [str(entry) for entry in Path(uri).iterdir() if entry.is_file()]
+            if Path(uri).exists():
+                return None
+            found = glob.glob(uri, recursive=True)  # noqa: PTH207  # Path.glob refuses absolute ones
+            for name in found:
+                refuse_outside(name)
+            return [name for name in found if Path(name).is_file()]
+        if _find_member(uri) is not None:
+            return None
+        system, inner = file_system(uri)
+        if is_glob and not system.exists(inner):
+            found = system.glob(inner)
+        elif system.isdir(inner):
+            found = [entry["name"] for entry in system.ls(inner) if entry["type"] == "file"]
+        else:
+            return None
+        first, *rest = uri.split("::")
+        if rest:
+            scheme = first.partition("://")[0]
+            return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
+        return [str(system.unstrip_protocol(name)) for name in found]
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return a sort key by which ``episode_9`` comes before ``episode_10``."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
+
+
+def is_image(path: str) -> bool:
+    """Return whether a file is an image, judging by its name."""
+    return suffix_of(path) in IMAGES
+
+
+def suffix_of(path: str) -> str:
+    """Return a file's suffix in lower case; for a member of an archive, the member's suffix."""
+    name = path.split("::")[0].rstrip("/").rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of a hidden file: no suffix

@@ -86,7 +86,7 @@ def align_many(
     `aligner` may be the result of `syncaudit.pipeline.alignment.choose_aligners`.
     """
     from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
-    from syncaudit.speech.aligners import Utterance, phones_of_text, words_of_text
+    from syncaudit.speech.aligners.alignment import Utterance, phones_of_text, words_of_text
 
     choice = (
         choose_aligners(aligner, language=language, is_phones=is_phones)

@@ -87,7 +87,7 @@ def write(
     `duration_s`, the length of the audio, is the end of the last phone. UsageError if the extension
     is unknown, or the format cannot hold the intervals; nothing is written then.
     """
-    from syncaudit.speech.tiers import TIER_WRITERS
+    from syncaudit.speech.tiers.writing import TIER_WRITERS
 
     path = Path(path)
     writer = TIER_WRITERS.get(path.suffix.lower())

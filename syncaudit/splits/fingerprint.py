@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import iter_luma
 from syncaudit.dsp.indices import nearest
 from syncaudit.model import CameraStream, Clip
-from syncaudit.pipeline.window import part_of, wanted_frames
+from syncaudit.pipeline.reading import part_of, wanted_frames
 
 # Trims that are not a multiple of this cause an error of at most half of it, over which means of
 # two steps change little.

@@ -11,15 +11,15 @@ from syncaudit.batch import OutputFolder, fetch_outputs, run_batch
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.ingest import VerdictIndex
-from syncaudit.readers import remote
+from syncaudit.readers import access
 from testkit.fake_audits import POLICY, audit, make_clip
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """Return an empty memory file system."""
-    monkeypatch.setattr(remote, "_SILENT", set())
-    monkeypatch.setattr(remote, "_BACK_OFF_S", 0.0)
+    monkeypatch.setattr(access, "_SILENT", set())
+    monkeypatch.setattr(access, "_BACK_OFF_S", 0.0)
     files = fsspec.filesystem("memory")
     if files.exists("/out"):
         files.rm("/out", recursive=True)
@@ -183,8 +183,8 @@ def test_a_url_that_cannot_be_written_to_is_told_before_the_audit(tmp_path, monk
 
 @pytest.mark.parametrize("method", ["pipe_file", "put_file", "exists"])
 def test_a_store_that_never_answers_holds_no_run_up(tmp_path, monkeypatch, store, method):
-    monkeypatch.setattr(remote, "REMOTE_WAIT_S", 0.05)
-    monkeypatch.setattr(remote, "_SILENT_WAIT_S", 0.05)
+    monkeypatch.setattr(access, "REMOTE_WAIT_S", 0.05)
+    monkeypatch.setattr(access, "_SILENT_WAIT_S", 0.05)
     with OutputFolder("memory://out", cache=tmp_path / "one") as place:
         run(place, [make_clip("ok")])
     monkeypatch.setattr(type(store), method, lambda *_, **__: time.sleep(2.0))

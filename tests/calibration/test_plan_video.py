@@ -9,7 +9,7 @@ import pytest
 from syncaudit_calibration.plan import LightKind, PulseTrain, choose_train, planned_cameras
 from syncaudit_calibration.plan.video import write_sync_video
 
-from syncaudit.decode.sound import decode_sound
+from syncaudit.decode.container import decode_sound
 
 CLICK_TOLERANCE_S = 1e-3
 LOUD = 0.3

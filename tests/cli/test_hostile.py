@@ -21,7 +21,7 @@ from syncaudit.cli.rooted import tell_outside
 from syncaudit.datasets import formats
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import Clip, ImuSpec
-from syncaudit.readers.roots import Roots
+from syncaudit.readers.access import Roots
 
 CANARY = "WORDS-17c3"
 
@@ -227,7 +227,7 @@ def test_a_playlist_is_no_video(tmp_path):
 
 
 def test_a_store_that_never_answers_is_asked_once():
-    from syncaudit.readers.remote import answer_within
+    from syncaudit.readers.access import answer_within
 
     asked = []
 

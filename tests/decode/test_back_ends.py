@@ -18,9 +18,8 @@ import pytest
 
 from syncaudit.decode import DECODERS, iter_luma
 from syncaudit.decode import nvdec as nvdec_module
-from syncaudit.decode.back_end import Agreement
+from syncaudit.decode.back_end import Agreement, DevicePlane
 from syncaudit.decode.container import list_frames
-from syncaudit.decode.device_planes import DevicePlane
 from syncaudit.decode.nvdec import BATCH, NvdecDecoder
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import DECODERS, iter_luma
-from syncaudit.decode.container import list_frames, read_header
-from syncaudit.decode.sound import decode_sound
+from syncaudit.decode.container import decode_sound, list_frames, read_header
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import FrameFiles
 from syncaudit.simulate import CameraConfig

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Frame, iter_luma, torchcodec_planes
+from syncaudit.decode.back_end import DeviceBatch
 from syncaudit.decode.container import list_frames
-from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.detectors import FlashDetector, ImageAuditor, ImageMotionDetector
 from syncaudit.model import FrameFiles

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Frame
-from syncaudit.decode.features import block_sums, reduced, rows
+from syncaudit.decode.frame import block_sums, reduced, rows
 
 SHAPES = [(48, 64), (49, 63), (26, 27), (1, 16), (480, 854)]
 FACTORS = [1, 2, 3, 4, 5, 8, 13]

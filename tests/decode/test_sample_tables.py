@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import ContainerFrames, list_frames
-from syncaudit.decode.mp4 import read_sample_table
+from syncaudit.decode.mp4.sample_tables import read_sample_table
 from syncaudit.errors import StreamReadError
 
 N_FRAMES = 30

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from syncaudit.detectors.stamps.arrival import MIN_SAMPLES, audit_arrivals
+from syncaudit.detectors.stamps.streams import MIN_SAMPLES, audit_arrivals
 from syncaudit.model import ArrivalAudit, Arrivals
 
 START_NS = 1_767_225_600_000_000_000

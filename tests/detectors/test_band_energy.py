@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.detectors.speech.band_energy import N_BANDS, find_band_energies
+from syncaudit.detectors.speech import N_BANDS, find_band_energies
 from syncaudit.model import AudioStream
 from testkit.streams import sound_stream
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Frame, iter_luma
-from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.detectors.flash.whole_frames import date_pulses
 from syncaudit.model import FrameFiles, Quantity
-from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
 from testkit.flash_footage import (
     camera,
     detected,

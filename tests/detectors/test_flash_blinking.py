@@ -13,7 +13,7 @@ from syncaudit.detectors.flash.blinking import (
 from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.detectors.flash.learning import Learnt
 from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.model.evidence import FlashIntervals
+from syncaudit.model.evidence.flashes import FlashIntervals
 from testkit.flash_footage import camera, detected, footage
 
 FPS, N, HEIGHT, WIDTH = 24.0, 360, 120, 160

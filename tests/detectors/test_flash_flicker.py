@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.flicker import find_flicker
-from syncaudit.model.evidence import FlashEdges
+from syncaudit.detectors.flash.window import find_flicker
+from syncaudit.model.evidence.flashes import FlashEdges
 from testkit.flash_footage import camera, detected, errors_s, footage, scene
 
 LINE_S, EXPOSURE_S, FPS = 5e-5, 0.003, 24.0

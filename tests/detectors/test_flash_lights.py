@@ -12,7 +12,7 @@ from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
-from syncaudit.model.evidence import FlashEdges
+from syncaudit.model.evidence.flashes import FlashEdges
 from testkit.event_rig import switches
 from testkit.flash_footage import EPOCH_NS, camera, detected, errors_s, footage, half_light_s
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Frame
-from syncaudit.model.camera import SCAN_DIRECTIONS
+from syncaudit.model.clip import SCAN_DIRECTIONS
 from testkit.flash_footage import camera, detected, footage, onsets, stored
 
 LINES = {

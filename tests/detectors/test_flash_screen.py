@@ -6,7 +6,7 @@ import pytest
 
 from syncaudit.decode import Frame
 from syncaudit.detectors.flash.learning import MIN_FRAMES
-from syncaudit.detectors.flash.screen import is_lit_across
+from syncaudit.detectors.flash.lighting import is_lit_across
 from syncaudit.detectors.flash.window import FrameWindow
 
 N_ROWS, N_BLOCKS, AT = 120, 16, 5

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.ramp_fit import FrameEdges
-from syncaudit.detectors.flash.screen import lasting_senses
+from syncaudit.detectors.flash.lighting import lasting_senses
+from syncaudit.detectors.flash.shape import FrameEdges
 from syncaudit.detectors.flash.shape_fit import Sample
-from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
 from testkit.flash_footage import (
     camera,
     detected,

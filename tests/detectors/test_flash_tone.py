@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.flash.shape import RampShape, usual_bend
-from syncaudit.model.evidence import FlashEdges
+from syncaudit.model.evidence.flashes import FlashEdges
 from testkit.flash_footage import camera, detected, errors_s, footage, onsets
 
 SHARES = np.linspace(0.0, 1.0, 101)

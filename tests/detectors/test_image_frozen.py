@@ -10,7 +10,7 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import ImageAuditor
-from syncaudit.detectors.frames.change import apart, coding_noise, most_noise
+from syncaudit.detectors.frames.frozen import apart, coding_noise, most_noise
 from syncaudit.model import ImageAudit, ImageFault
 from testkit.places import real_recording
 from testkit.streams import camera_stream

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import choose_increments
-from syncaudit.detectors.rotation.increment_choice import (
+from syncaudit.detectors.rotation.detector import (
     AVERAGE_S,
     MAX_CHOSEN,
     MIN_CHOSEN,

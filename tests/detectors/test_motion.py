@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from syncaudit.detectors.motion import detect_motion, quantity_of
+from syncaudit.detectors.signals import detect_motion, quantity_of
 from syncaudit.model import Channel, Quantity, SourceKind
 from testkit.streams import signal_stream
 

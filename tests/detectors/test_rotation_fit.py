@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from syncaudit.detectors.rotation.fit import fit_rotations
-from syncaudit.detectors.rotation.heading import Heading
+from syncaudit.detectors.rotation.fit import Heading, fit_rotations
 from testkit.seen_points import FOCAL_PX, tracks
 
 TURN = np.array([0.004, -0.011, 0.006])

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.detectors.rotation.fixed_parts import CELL_PX, FixedParts
+from syncaudit.detectors.rotation.point_tracks import COUNTING_CELL_PX, FixedParts
 from testkit.turning_camera import ANGLE_TOL_RAD, detected, directions, pictures, stream
 
 N_FRAMES = 24
@@ -45,9 +45,11 @@ def seen(moved_px, n_pairs=8, seed=2):
 def test_points_that_stay_while_most_move_are_hidden():
     parts, places = seen(np.where(np.arange(80) < 20, 0.0, 3.0))
     hidden = parts.hides(places)
-    cells = {tuple(cell) for cell in (places[:20] // CELL_PX).astype(int).tolist()}
+    cells = {tuple(cell) for cell in (places[:20] // COUNTING_CELL_PX).astype(int).tolist()}
     assert hidden[:20].mean() > 0.8  # the others share their cell with points that move
-    assert all(tuple(cell) in cells for cell in (places[hidden] // CELL_PX).astype(int).tolist())
+    assert all(
+        tuple(cell) in cells for cell in (places[hidden] // COUNTING_CELL_PX).astype(int).tolist()
+    )
 
 
 def test_nothing_is_hidden_where_nothing_moves():

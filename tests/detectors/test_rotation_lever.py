@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from syncaudit.detectors.rotation.fit import fit_rotations
-from syncaudit.detectors.rotation.heading import Heading, travel_turns
+from syncaudit.detectors.rotation.fit import Heading, fit_rotations, travel_turns
 from testkit.seen_points import FOCAL_PX, HEIGHT_PX, WIDTH_PX
 
 AHEAD = np.array([0.0, 0.0, 1.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamps.rhythm import regular_times_s
+from syncaudit.detectors.stamps.clock import regular_times_s
 from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
 from syncaudit.model import AudioStream, StampAudit
 from testkit.streams import sound_stream

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.stamps.steps import find_level_steps
+from syncaudit.detectors.stamps.ledger import find_level_steps
 from syncaudit.detectors.stamps.streams import audit_stamps
 from testkit.stamp_series import EPOCH, nanos, ticks
 

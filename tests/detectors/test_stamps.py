@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncaudit.detectors.stamps.counter import resolution_ns, rounding_s
-from syncaudit.detectors.stamps.grid import number_samples, rough_period
+from syncaudit.detectors.stamps.grid import number_samples, resolution_ns, rough_period, rounding_s
 from syncaudit.detectors.stamps.streams import audit_stamps
 from testkit.stamp_series import EPOCH, nanos, ticks
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import find_state
-from syncaudit.detectors.state import why_no_state
+from syncaudit.detectors.signals import why_no_state
 from syncaudit.model import Channel, Quantity, SignalStream, SourceKind
 
 T_S = np.arange(60) / 30.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.strobe import find_strobe, find_triggers
+from syncaudit.detectors.signals import find_strobe, find_triggers
 from syncaudit.model import Channel, EventStream, Quantity, SourceKind
 from testkit.streams import signal_stream
 

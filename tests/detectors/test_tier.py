@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
+from syncaudit.detectors.speech import find_spoken_tier, spoken_tier
 from testkit.streams import tier_of, transcript_stream
 
 PHONES = tier_of((0.0, 0.1, "sil"), (0.1, 0.2, "k"), (0.2, 0.3, "ae"), (0.3, 0.4, "t"))

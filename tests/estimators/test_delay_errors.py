@@ -8,9 +8,9 @@ from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.dsp.robust import block_covariance, hac_covariance
-from syncaudit.estimators.delay.errors import LARGEST_OF_FOUR, N_BLOCKS, covariance_of
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
+from syncaudit.estimators.delay.model import LARGEST_OF_FOUR, N_BLOCKS, covariance_of
 from testkit.moving_body import Clock, camera, imu, shaking
 
 N_ROWS = 1000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from syncaudit.estimators.delay.errors import noise_of_motion
+from syncaudit.estimators.delay.model import noise_of_motion
 
 
 def test_errors_grow_with_the_motion_unless_they_are_even():

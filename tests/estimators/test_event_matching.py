@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.estimators.events import Instants, instants_of, match_events, period_of
-from syncaudit.estimators.events.periodic import find_period, find_repeat
-from syncaudit.estimators.events.voting import chance_of, vote
+from syncaudit.estimators.events.voting import chance_of, find_period, find_repeat, vote
 from testkit.event_rig import SPAN_S, Floats, irregular_onsets, train
 
 # A tenth of the smallest gap in the trains: a wrong alignment is off by far more.

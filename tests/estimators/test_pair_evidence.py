@@ -10,10 +10,11 @@ from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.estimators import measure_speech
 from syncaudit.estimators.events import measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.knocks.envelopes import correlate_envelopes
-from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.knocks.measure import estimate_knocks
+from syncaudit.estimators.sound.measure import estimate_microphones
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import (
     Activity,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.rotation.measure import PICTURES_STD_S, READOUT_STD, measure_camera_gyro
+from syncaudit.estimators.rotation import PICTURES_STD_S, READOUT_STD, measure_camera_gyro
 from testkit.measured_rotation import OFFSET_TOL_S, REACH_S, measured
 from testkit.moving_body import EPOCH_NS, Clock, camera, imu, shaking, z_of
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_gyro
 from testkit.moving_body import TILTED, Clock, Motion, camera, imu, shaking
 
 REACH_S = 0.5

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.rotation.measure import (
+from syncaudit.estimators.rotation import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_yaw,

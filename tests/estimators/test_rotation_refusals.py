@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.rotation.measure import measure_camera_camera, measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_camera, measure_camera_gyro
 from testkit.measured_rotation import OFFSET_TOL_S, REACH_S, measured
 from testkit.moving_body import TILTED, Clock, Motion, camera, imu, shaking
 

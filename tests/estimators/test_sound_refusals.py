@@ -7,9 +7,8 @@ import pytest
 from scipy.signal import fftconvolve
 
 from syncaudit.estimators.sound import measure as sound_measure
-from syncaudit.estimators.sound.line import fit_blocks
-from syncaudit.estimators.sound.measure import estimate_microphones
-from syncaudit.estimators.sound.pair import Refusal
+from syncaudit.estimators.sound.measure import estimate_microphones, fit_blocks
+from syncaudit.estimators.sound.spectra import Refusal
 from testkit.heard_twice import EPOCH, TOLERANCE_S, error_of, pair_of, sound
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.graph.adjustment import adjust, fit
+from syncaudit.graph.network import adjust, fit
 
 
 def test_weighted_mean_of_one_unknown() -> None:

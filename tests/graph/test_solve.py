@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from syncaudit.errors import UsageError
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from testkit.measured_pairs import AT_NS, pair
 from testkit.solved_clocks import EXACT_S, STD_S, offsets, random_graph, solve
 

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from syncaudit.graph.clock_filter import Readings
-from syncaudit.graph.wander import believe, candidate_noises, coarse_candidate_noises
+from syncaudit.graph.clock_filter import (
+    Readings,
+    believe,
+    candidate_noises,
+    coarse_candidate_noises,
+)
 
 STD_S = 8e-4
 

@@ -23,7 +23,7 @@ from syncaudit.model import (
     StampRemark,
     Verdict,
 )
-from syncaudit.model.audits import ArrivalAudit
+from syncaudit.model.findings import ArrivalAudit
 
 ARRIVAL = ArrivalAudit(
     samples=9, span_s=2.0, floor_s=0.01, floor_std_s=0.001, spread_s=0.1, steps=((7, 0.5),)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncaudit.model import nanoseconds, seconds_since
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.units import MAX_SPAN_S
 
 days_30_ns = 30 * 86_400 * 10**9
 epochs = st.integers(-(2**62), 2**62)

@@ -18,8 +18,8 @@ import pytest
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 from syncaudit.pipeline.evidence import CAMERAS_AT_ONCE, look_at_each
 from syncaudit.pipeline.stages import Stages
-from syncaudit.readers import roots as held
-from syncaudit.readers.roots import RefusedError, Roots, is_outside, within_roots
+from syncaudit.readers import access
+from syncaudit.readers.access import RefusedError, Roots, is_outside, within_roots
 from syncaudit.readers.uris import read_bytes
 
 PATIENCE_S = 10.0
@@ -210,8 +210,8 @@ def test_threads_hold_files_to_the_roots_of_their_caller(tmp_path: Path) -> None
 def test_a_process_can_be_held_to_roots_in_every_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "_PROCESS", [])
-    held.hold_process_to(Roots(places=(str(tmp_path / "data"),), is_strict=True))
+    monkeypatch.setattr(access, "_PROCESS", [])
+    access.hold_process_to(Roots(places=(str(tmp_path / "data"),), is_strict=True))
     found: list[bool] = []
     thread = threading.Thread(target=lambda: found.append(is_outside(str(tmp_path / "x"))))
     thread.start()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Finding, Severity
 from syncaudit.pipeline.contradictions import find_misplaced_files
-from syncaudit.pipeline.reading import read_clip
-from syncaudit.pipeline.window import window_of
+from syncaudit.pipeline.reading import read_clip, window_of
 from testkit.clip_folder import Folder
 
 NS = 10**9

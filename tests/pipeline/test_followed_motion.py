@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import Activity, ImageMotion, Quantity
-from syncaudit.pipeline.image_audit import had_to_move
+from syncaudit.pipeline.camera_evidence import had_to_move
 
 PERIOD_S, SPAN_S = 1.0 / 30.0, 20.0
 STILL_S = (9.0, 11.0)

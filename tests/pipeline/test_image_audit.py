@@ -19,7 +19,7 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.pipeline import audit
-from syncaudit.pipeline.image_audit import _movers
+from syncaudit.pipeline.camera_evidence import _movers
 from syncaudit.policy import load_policy
 from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltFrames, simulate_clip
 from syncaudit.simulate.config import with_cameras

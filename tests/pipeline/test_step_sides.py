@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from syncaudit.model import CameraSpec, Clip, ClipRecord, ClockSolution, ImuSpec, PairMeasurement
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.policy import load_policy
-from syncaudit.policy.equivalence import course_of
+from syncaudit.policy.case import course_of
 from testkit.measured_pairs import pair
 
 START_NS = 1_767_225_600_000_000_000

@@ -22,7 +22,7 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.pipeline import conclude
-from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, part_of, window_of
+from syncaudit.pipeline.reading import MARGIN_S, NEAR_S, crop, part_of, window_of
 from syncaudit.policy import load_policy
 from testkit.streams import camera_stream, signal_stream, sound_stream
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import (
     ArrivalAudit,
     Clip,
@@ -16,7 +16,7 @@ from syncaudit.model import (
     ImageFaultRun,
     StampRemark,
 )
-from syncaudit.model.finding import ReasonCode
+from syncaudit.model.findings import ReasonCode
 from syncaudit.policy.case import Case, Check
 from syncaudit.policy.judge import CHECKS, judge
 from testkit.judged_clips import POLICY, RIG, stamp_audit

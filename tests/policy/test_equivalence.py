@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncaudit.model import ClockEstimate
-from syncaudit.policy.equivalence import Equivalence, compare, course_of, quantile, worst
+from syncaudit.policy.case import Equivalence, compare, course_of, quantile, worst
 
 FIGURE = st.floats(-1.0, 1.0)
 ERROR = st.floats(0.0, 1.0)

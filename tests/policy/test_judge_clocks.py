@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import CameraSpec, EdgeResidual, ImuSpec, ReasonCode, SourceSpec, Verdict
 from testkit.judged_clips import GOOD, RIG, judge_measured, reason_codes, source_verdicts
 from testkit.measured_pairs import AT_NS, pair

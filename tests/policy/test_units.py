@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import Clip, ClipRecord, ImuSpec, PairMeasurement
 from syncaudit.policy.case import Case
-from syncaudit.policy.units import check_units
+from syncaudit.policy.sources import check_units
 from testkit.judged_clips import POLICY, RIG
 from testkit.measured_pairs import AT_NS, pair, refused_pair
 

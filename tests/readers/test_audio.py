@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from syncaudit.decode import sound
+from syncaudit.decode import container
 from syncaudit.errors import StreamReadError
 from syncaudit.model import AudioSpec, AudioStream
 from syncaudit.readers import read_source
@@ -167,9 +167,9 @@ def test_real_speech() -> None:
 
 
 def test_sound_longer_than_any_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sound, "SOUND_SAMPLES", 1000)
+    monkeypatch.setattr(container, "SOUND_SAMPLES", 1000)
     soundfile.write(tmp_path / "a.wav", np.zeros(4000), 8000)
     with pytest.raises(StreamReadError, match=r"holds more than 1000 samples .*into hours"):
         read_source("mic", AudioSpec(uri="a.wav", start_ns=0), str(tmp_path))
     with pytest.raises(StreamReadError, match=r"holds more than 1000 samples .*into hours"):
-        sound.decode_sound(str(tmp_path / "a.wav"))
+        container.decode_sound(str(tmp_path / "a.wav"))

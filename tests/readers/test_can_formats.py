@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from syncaudit.errors import MissingExtraError, StreamReadError
 from syncaudit.model import CanSpec, SignalStream
 from syncaudit.readers import read_source
+from syncaudit.readers.can import decode, find_signals
 from syncaudit.readers.canlog import EXTENDED, frames_of
-from syncaudit.readers.dbc import decode, find_signals
 from testkit.bus_logs import Bus
 from testkit.places import real_recording
 

@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.model import CanSpec, ImuSpec, ReasonCode, Severity
 from syncaudit.readers.can import read_can
-from syncaudit.readers.imu import read_imu
+from syncaudit.readers.signals import read_imu
 from testkit.stamp_series import nanos
 
 RATE_HZ = 100.0

@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import ImuSpec, SignalStream
-from syncaudit.readers import arrays, csv_blocks, parquet, read_source
+from syncaudit.readers import arrays, csv_table, parquet, read_source
 
 N = 5000
 START_NS = 1_700_000_000_000_000_000
@@ -23,8 +23,8 @@ NEAR_NS = (START_NS + 2000 * 10_000_000, START_NS + 2400 * 10_000_000)
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "_LEAST_BYTES", 1000)
-    monkeypatch.setattr(csv_blocks, "_BLOCK_BYTES", 3000)
+    monkeypatch.setattr(csv_table, "_LEAST_BYTES", 1000)
+    monkeypatch.setattr(csv_table, "_BLOCK_BYTES", 3000)
     monkeypatch.setattr(parquet, "_MANY_ROWS", 300)
     monkeypatch.setattr(parquet, "_MANY_BYTES", 3000)
     monkeypatch.setattr(arrays, "_MANY_ROWS", 300)
@@ -172,7 +172,7 @@ def test_blank_cells_of_a_large_csv_are_no_numbers(tmp_path: Path) -> None:
 
 
 def test_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_blocks, "LINE_BYTES", 2000)
+    monkeypatch.setattr(csv_table, "LINE_BYTES", 2000)
     (tmp_path / "t.csv").write_bytes(b"timestamp_ns," + b"x" * 5000)
     with pytest.raises(StreamReadError, match=r"t\.csv: a line is longer .* export it again"):
         read("t.csv", tmp_path, None)

@@ -21,7 +21,7 @@ from syncaudit.model import (
     SignalStream,
     StateSpec,
 )
-from syncaudit.model.time import stamps_of_seconds
+from syncaudit.model.units import stamps_of_seconds
 from syncaudit.readers import read_source
 from syncaudit.readers.tables import read_table
 

@@ -11,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
-from syncaudit.readers import remote
+from syncaudit.readers import access
 from syncaudit.readers.uris import open_file, read_bytes
 
 
@@ -36,10 +36,10 @@ def _fail(store: _Store) -> None:
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> type[_Store]:
     fsspec.register_implementation("memory", _Store, clobber=True)
-    monkeypatch.setattr(remote, "_SILENT", set())
-    monkeypatch.setattr(remote, "_BACK_OFF_S", 0.0)
-    monkeypatch.setattr(remote, "REMOTE_WAIT_S", 0.3)
-    monkeypatch.setattr(remote, "_SILENT_WAIT_S", 0.01)
+    monkeypatch.setattr(access, "_SILENT", set())
+    monkeypatch.setattr(access, "_BACK_OFF_S", 0.0)
+    monkeypatch.setattr(access, "REMOTE_WAIT_S", 0.3)
+    monkeypatch.setattr(access, "_SILENT_WAIT_S", 0.01)
     _Store.n_faults = 0
     _Store.silence.clear()
     MemoryFileSystem().pipe("/a.bin", bytes(range(256)) * 20)

@@ -6,7 +6,7 @@ import pytest
 
 from syncaudit.model import AudioSpec
 from syncaudit.readers import read_source
-from syncaudit.readers.sound_defects import sound_defects
+from syncaudit.readers.audio import sound_defects
 
 RATE = 16_000
 

@@ -223,6 +223,6 @@ def test_attitudes_become_rates(standing_in):
 
 
 def test_a_missing_library_is_told(standing_in, monkeypatch):
-    monkeypatch.setattr("syncaudit.readers.telemetry.by_library.find_spec", lambda _: None)
+    monkeypatch.setattr("syncaudit.readers.telemetry.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'syncaudit\[telemetry\]'"):
         standing_in([], [])

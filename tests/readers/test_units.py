@@ -14,7 +14,7 @@ from syncaudit.detectors import detect_motion
 from syncaudit.errors import ClipInputError, StreamReadError
 from syncaudit.model import CameraSpec, CanSpec, EventsSpec, ImuSpec, SignalStream, StateSpec
 from syncaudit.readers import read_source
-from syncaudit.readers.frame_stamps import FrameStamps
+from syncaudit.readers.camera import FrameStamps
 
 N = 200
 START_NS = 1_700_000_000_123_456_000

@@ -9,8 +9,14 @@ import pytest
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, ImuSpec
 from syncaudit.readers import read_source
-from syncaudit.readers.folders import list_folder
-from syncaudit.readers.uris import keep_local, local_file, parent_of, read_bytes, resolve
+from syncaudit.readers.uris import (
+    keep_local,
+    list_folder,
+    local_file,
+    parent_of,
+    read_bytes,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(

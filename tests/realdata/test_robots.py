@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from syncaudit.estimators.state import measure_states
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.model import Activity, Quantity
 
 pytestmark = pytest.mark.realdata

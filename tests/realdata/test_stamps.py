@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from syncaudit.detectors import audit_streams
-from syncaudit.detectors.stamps.rhythm import regular_times_s
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.detectors.stamps.clock import regular_times_s
+from syncaudit.estimators.rotation import measure_camera_gyro
 from syncaudit.model import (
     Activity,
     CameraStream,

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash import FlashDetector
-from syncaudit.model.camera import SCAN_DIRECTIONS
+from syncaudit.detectors.flash.detector import FlashDetector
+from syncaudit.model.clip import SCAN_DIRECTIONS
 from testkit.streams import camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from syncaudit.graph import solve_clocks
+from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import (
     CameraSpec,
     CanSpec,

@@ -1,6 +1,6 @@
 """A shaken camera and gyroscope, measured."""
 
-from syncaudit.estimators.rotation.measure import measure_camera_gyro
+from syncaudit.estimators.rotation import measure_camera_gyro
 from testkit.moving_body import camera, imu, shaking
 
 # 0.3 mrad per frame give 0.1 ms in 20 s of this motion (the claimed error); five times that.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Interval, Tier
-from syncaudit.speech.tiers import TIER_WRITERS
+from syncaudit.speech.tiers.writing import TIER_WRITERS
 
 FAKE = Path(__file__).with_name("fake_mfa.py")
 

@@ -6,9 +6,8 @@ import pyarrow as pa
 
 from syncaudit.model import CameraSpec
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.camera import read_camera
+from syncaudit.readers.camera import FILE, read_camera
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.frame_stamps import FILE
 from syncaudit.readers.tables import read_table
 from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.runs import FoundVerdicts, finished_run
 from syncaudit.readers.uris import parent_of, read_bytes, resolve
 from syncaudit_calibration.apply.from_calibration import CalibrationCorrections

@@ -22,7 +22,7 @@ from syncaudit.model import (
 )
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.events import read_arrivals
+from syncaudit.readers.signals import read_arrivals
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.uris import local_path, resolve
 from syncaudit.writing import Signature, is_ours
 

@@ -15,7 +15,7 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import Clip, RotationIncrements, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy, load_policy
-from syncaudit.readers.roots import Roots, hold_process_to, process_roots
+from syncaudit.readers.access import Roots, hold_process_to, process_roots
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
 

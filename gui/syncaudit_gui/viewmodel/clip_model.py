@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from syncaudit.model import CameraStream, Clip, EventResiduals, Stream
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 from syncaudit.pipeline import ReadClip
-from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
+from syncaudit.pipeline.reading import MARGIN_S, crop, wanted_frames, window_of
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable, Spell, find_spells
 from syncaudit_gui.viewmodel.judgement import Judgement

@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.formatting import word_count
 from syncaudit.model import CameraStream, ImageAudit, ImageFault, Stream
 from syncaudit.model.arrays import Floats
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 
 # After this many frame periods without a new frame the image is considered stale.
 STALE_PERIODS = 2.5

@@ -19,7 +19,7 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.model.arrays import Floats
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 from syncaudit_gui.viewmodel.lanes import (
     NO_AUDIO,
     CurveLane,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import AudioStream
 from syncaudit.model.arrays import Floats
-from syncaudit.model.time import seconds_after
+from syncaudit.model.units import seconds_after
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 
 NO_AUDIO = "? no audio"

@@ -18,11 +18,18 @@ from syncaudit.datasets.samples import ROW_PART, iter_members, split_member
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
+from syncaudit.readers.camera import FILE, named_images
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.folders import is_image, list_folder, natural_key
-from syncaudit.readers.frame_stamps import FILE, named_images
 from syncaudit.readers.tables import read_table
-from syncaudit.readers.uris import files_named, keep_local, local_path, resolve
+from syncaudit.readers.uris import (
+    files_named,
+    is_image,
+    keep_local,
+    list_folder,
+    local_path,
+    natural_key,
+    resolve,
+)
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_=@+-]+")
 _SCHEME = "tar://"

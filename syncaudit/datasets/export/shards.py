@@ -18,7 +18,7 @@ from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART, split_member
 from syncaudit.errors import ClipInputError, UsageError
 from syncaudit.model import Clip, Verdict
-from syncaudit.readers.roots import refuse_outside
+from syncaudit.readers.access import refuse_outside
 from syncaudit.readers.uris import FILE_KEYS, files_named
 from syncaudit.writing import replace_text, sweep_drafts
 

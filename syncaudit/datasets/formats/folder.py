@@ -27,7 +27,7 @@ from syncaudit.datasets.tracks import (
 )
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
-from syncaudit.readers.folders import natural_key
+from syncaudit.readers.uris import natural_key
 
 # MARS Logger
 _FRAME_STAMPS = {"frame_timestamps.txt": "Frame timestamp[nanosec]"}

@@ -17,7 +17,7 @@ from syncaudit.datasets.source import Source, iter_json_list
 from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 
 _TABLES = ("scene", "sample", "sample_data", "calibrated_sensor", "sensor")
 # Of several versions in one folder, the one with most scenes; mini is a part of trainval.

@@ -17,7 +17,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.datasets.tracks import tracks_in
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Clip
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.readers.telemetry import Telemetry, holds_telemetry, read_telemetry
 
 _VIDEOS = (".mp4", ".mov", ".insv", ".360")

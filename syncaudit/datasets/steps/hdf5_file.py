@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
-from syncaudit.readers.folders import natural_key
+from syncaudit.readers.uris import natural_key
 
 if TYPE_CHECKING:
     import h5py

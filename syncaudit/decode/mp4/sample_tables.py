@@ -16,7 +16,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.mp4.boxes import (
     Boxes,
     UnusualFileError,
@@ -25,6 +24,7 @@ from syncaudit.decode.mp4.boxes import (
     number,
     read_movie_box,
 )
+from syncaudit.decode.spans import ContainerFrames
 
 # Codecs that FFmpeg always has and whose samples its demuxer passes on one by one, with the box of
 # the parameters that the decoder requires.

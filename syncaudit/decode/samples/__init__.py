@@ -1,6 +1,6 @@
 """Tiny videos, one per codec, to check what decodes here and whether back ends agree.
 
-They show what `tests/decode/make_samples.py` draws.
+They show what `tests/testkit/make_samples.py` draws.
 """
 
 from __future__ import annotations

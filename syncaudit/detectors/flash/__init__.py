@@ -1,5 +1,1 @@
 """Find lights that go on and off in a camera's frames, and time them by its rows."""
-
-from syncaudit.detectors.flash.detector import FlashDetector
-
-__all__ = ["FlashDetector"]

@@ -10,7 +10,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash.bands import NO_ROWS, DatedRows, date_rows, dated_by_ends
+from syncaudit.detectors.flash.bands import (
+    NO_ROWS,
+    DatedRows,
+    date_rows,
+    dated_by_ends,
+    without_dead_zone,
+)
 from syncaudit.detectors.flash.blinking import (
     MIN_CHANGES,
     Blinking,
@@ -18,7 +24,6 @@ from syncaudit.detectors.flash.blinking import (
     find_blinking,
     outstanding_frames,
 )
-from syncaudit.detectors.flash.dead_zone import without_dead_zone
 from syncaudit.detectors.flash.intervals import (
     MAX_RISE_S,
     ONSET_STD_S,
@@ -35,9 +40,14 @@ from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
-from syncaudit.model.camera import OPPOSITE_SCANS, Scan
-from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
-from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
+from syncaudit.model.clip import OPPOSITE_SCANS, Scan
+from syncaudit.model.evidence.flashes import (
+    UNSEEN_RISE_PART,
+    UNSTATED_READOUT_S,
+    UNSTATED_READOUT_SHARE,
+    FlashEdges,
+    FlashIntervals,
+)
 
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.

@@ -9,8 +9,7 @@ import numpy as np
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
-from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.shape import FrameEdges, RampFit, RampShape, fit_rows
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.model.arrays import Floats
 

@@ -14,12 +14,11 @@ from syncaudit.detectors.flash.blinking import Blinking
 from syncaudit.detectors.flash.edges import MAX_CLIPPED
 from syncaudit.detectors.flash.whole_frames import date_changes, date_pulses
 from syncaudit.detectors.rotation.detector import frame_times_s
-from syncaudit.detectors.stamps.rhythm import lateness_s
+from syncaudit.detectors.stamps.clock import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.arrays import Floats, Ints, Singles
-from syncaudit.model.evidence import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, FlashEdges, FlashIntervals
 
 # Screens go on and off line by line within a refresh, typically of 1/60 s, and what they show
 # changes within some milliseconds more.

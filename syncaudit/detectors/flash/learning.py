@@ -22,8 +22,13 @@ from syncaudit.detectors.flash.pattern import (
     full_scale,
     row_light,
 )
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
-from syncaudit.detectors.flash.shape import LIKE_EXPOSURE, RampShape
+from syncaudit.detectors.flash.shape import (
+    LIKE_EXPOSURE,
+    FrameEdges,
+    RampShape,
+    fit_rows,
+    rough_edges,
+)
 from syncaudit.detectors.flash.shape_fit import Sample, edge_errors, first_shape, fit_shape, tailed
 from syncaudit.model.arrays import Bools, Floats, Ints
 

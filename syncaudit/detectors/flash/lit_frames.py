@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import theilslopes
 
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, MAX_ANSWER, REACH, Lighting, grown
-from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
+from syncaudit.detectors.flash.lighting import (
+    BLACK_LEVELS,
+    CLIPPED_LEVEL,
+    MAX_ANSWER,
+    REACH,
+    Lighting,
+    grown,
+)
 from syncaudit.model.arrays import Bools, Floats, Ints, Singles
 
 _Value = TypeVar("_Value", np.bool_, np.float64)

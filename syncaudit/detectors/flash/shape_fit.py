@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
-from syncaudit.detectors.flash.shape import RampShape, usual_bend
+from syncaudit.detectors.flash.shape import FrameEdges, RampFit, RampShape, fit_rows, usual_bend
 from syncaudit.dsp.robust import mad_std
 from syncaudit.model.arrays import Bools, Floats
 

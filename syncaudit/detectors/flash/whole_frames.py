@@ -9,8 +9,7 @@ import numpy as np
 from scipy.stats import binom
 
 from syncaudit.detectors.flash.blinking import MIN_PART, Blinking, Change
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, MAX_ANSWER
-from syncaudit.detectors.flash.screen import CLIPPED_LEVEL, STEADY_SHARE
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, CLIPPED_LEVEL, MAX_ANSWER, STEADY_SHARE
 from syncaudit.detectors.flash.shape import GAMMAS, USUAL_GAMMA
 from syncaudit.dsp.robust import mad_std, spread
 from syncaudit.model.arrays import Floats, Ints

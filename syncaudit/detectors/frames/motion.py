@@ -19,7 +19,7 @@ from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import MIN_INCREMENT_S, frame_times_s
 from syncaudit.model import CameraStream, ImageMotion
 from syncaudit.model.arrays import Floats
-from syncaudit.model.camera import direction_of
+from syncaudit.model.clip import direction_of
 
 # Flow is computed at about this width, and averaged over this many columns and rows of cells.
 FLOW_WIDTH_PX = 64

@@ -22,12 +22,12 @@ import numpy as np
 from syncaudit.detectors.rotation.fit import (
     MIN_NOISE_PX,
     Fit,
+    Heading,
     Rays,
     converge,
     first_direction,
     fit_from,
 )
-from syncaudit.detectors.rotation.heading import Heading
 from syncaudit.dsp.robust import mad_std_of_rows
 from syncaudit.model import Distortion
 from syncaudit.model.arrays import Bools, Floats

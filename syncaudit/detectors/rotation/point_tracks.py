@@ -7,6 +7,12 @@ implementation of the Lucas Kanade feature tracker", Intel, 2001). False tracks,
 where near walls pass by, are detected by tracking back (Kalal, Mikolajczyk & Matas,
 "Forward-backward error", ICPR 2010, doi:10.1109/ICPR.2010.675); one level from the old position is
 enough for that and costs a sixth.
+
+Find what is fixed to the camera in its images: burnt-in text, a bonnet, a gripper, dirt.
+
+Such points do not move while the scene does. Robust weights spare most scenes a few of them, but
+not noisy ones: sharp letters are tracked best of all, and near the border they have the most
+leverage.
 """
 
 from __future__ import annotations
@@ -19,10 +25,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.rotation.fixed_parts import FixedParts
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit.model.camera import Scan, direction_of
+from syncaudit.model.clip import Scan, direction_of
 
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250
@@ -31,7 +36,7 @@ MIN_POINTS = 12
 # Contrast of a corner in luma levels: the second value is used if the first finds too few.
 FAST_THRESHOLDS = (20, 12)
 ENOUGH_CORNERS = 100
-CELL_PX = 20
+CORNER_CELL_PX = 20
 PER_CELL = 2
 # Eight columns are one SIMD step of the processor: eleven cost a third more and are no better.
 WINDOW_PX = (8, 11)
@@ -41,6 +46,20 @@ MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
 # A point's neighbour lies within this distance.
 NEIGHBOUR_PX = 40.0
+
+# Points are counted in cells of this size.
+COUNTING_CELL_PX = 10
+# The scene moves if most points move by a pixel. What is fixed to the camera moves by no more than
+# the noise of a track.
+MOVED_PX = 1.0
+STILL_PX = 0.15
+# A cell is fixed to the camera if it was seen in this many pairs of frames in which the scene
+# moved, and most of its points were still. Far points ahead of a vehicle are still in a pair now
+# and then, in which the vehicle happens not to turn.
+MIN_SEEN = 5
+MIN_STILL = 0.5
+# If more of all points lie in such cells, they are the scene, and what moves is an object.
+MAX_FIXED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,8 +139,8 @@ def _find_corners(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)
     # Strengths are luma levels: cell and strength, or rank and strength, sort as one number.
     weakness = 255 - np.array([point.response for point in found]).astype(np.int64)
-    column, row = (places * (1.0 / CELL_PX)).astype(np.int64).T
-    cell = row * (frame.shape[1] // CELL_PX + 1) + column
+    column, row = (places * (1.0 / CORNER_CELL_PX)).astype(np.int64).T
+    cell = row * (frame.shape[1] // CORNER_CELL_PX + 1) + column
     order = np.argsort(256 * cell + weakness, kind="stable")
     cell = cell[order]
     rank = np.arange(order.size) - np.searchsorted(cell, cell)
@@ -225,3 +244,41 @@ class PairStack:
         is_point = self.is_point & sight.is_seen[0] & sight.is_seen[1]
         scale = np.sqrt(sight.scale[0] * sight.scale[1])
         return sight.places[0], sight.places[1], is_point, scale
+
+
+@dataclass(slots=True)
+class FixedParts:
+    """Accumulate which cells of the images of one camera, all of one size, do not move."""
+
+    # shape (3, rows, columns): points seen, those seen while the scene moved, and those of these
+    # that were still
+    _counts: NDArray[np.int64] | None = None
+
+    def add(self, before: Floats, after: Floats, shape: tuple[int, ...]) -> None:
+        """Count points that moved between two images of a shape (height, width).
+
+        `before`, `after`, shape (n, 2): their positions (x, y) in pixels.
+        """
+        size = tuple(length // COUNTING_CELL_PX + 1 for length in shape)
+        if self._counts is None or self._counts.shape[1:] != size:
+            self._counts = np.zeros((3, *size), dtype=np.int64)
+        moved_px = np.hypot(*(after - before).T)
+        is_moving = np.full(moved_px.size, np.median(moved_px) >= MOVED_PX)
+        kinds = (before, before[is_moving], before[is_moving & (moved_px < STILL_PX)])
+        for counts, some in zip(self._counts, kinds, strict=True):
+            np.add.at(counts, _cells(some), 1)
+
+    def hides(self, places: Floats) -> Bools:
+        """Return which positions (x, y) in pixels, shape (..., 2), are fixed to the camera."""
+        if self._counts is None:
+            return np.zeros(places.shape[:-1], dtype=np.bool_)
+        n_all, n, n_still = self._counts
+        is_fixed = (n >= MIN_SEEN) & (n_still > MIN_STILL * n)
+        if n_all[is_fixed].sum() > MAX_FIXED * n_all.sum():
+            return np.zeros(places.shape[:-1], dtype=np.bool_)
+        return np.asarray(is_fixed[_cells(places)])
+
+
+def _cells(places: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    cells = (places / COUNTING_CELL_PX).astype(np.intp)
+    return cells[..., 1], cells[..., 0]

@@ -1,23 +1,35 @@
-"""Classify every jump of timestamps as missing samples, surplus samples or a clock step."""
+"""Classify every jump of timestamps as missing samples, surplus samples or a clock step.
+
+Find sudden, lasting jumps of timestamps relative to their own rate.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from syncaudit.detectors.stamps.clock import centred
 from syncaudit.detectors.stamps.grid import Grid, numbers
-from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps, refine_steps
-from syncaudit.dsp.robust import robust_line
+from syncaudit.dsp.robust import median, median_of_five, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.units import MAX_SPAN_S
 
 # Smallest step reported, in periods: exposure control and scheduling cause smaller ones.
 MIN_STEP_PERIODS = 0.02
 MIN_STEP_S = 1e-4
 # A jump this close to a whole number of periods is dropped samples, not a step (in periods).
 WHOLE_PERIODS = 0.05
+
+# A step must exceed the scatter of such differences elsewhere by this factor. The search looks
+# at n / window independent places: 6 robust sigma leave a false-alarm rate below 1e-4 at 1e5
+# places of Gaussian scatter, with a margin for wander that is not white.
+SIGNIFICANCE = 6.0
+MAX_STEPS = 64
+MIN_SAMPLES = 24
+# With fewer stamps there is no scatter to compare with.
+FEWEST = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,7 +78,7 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     for step in found:
         _book(step, extra, stepped, period)
     # Whole periods, multiplied, would multiply the error of the period.
-    sized = refine_steps(
+    sized = _refine_steps(
         numbers(extra),
         times,
         [LevelStep(interval=i, size_s=size, std_s=0.0) for i, size in sorted(stepped.items())],
@@ -112,3 +124,184 @@ def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float
         stepped.pop(at, None)  # undo periods that were misclassified
     else:
         stepped[at] = size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelStep:
+    """One lasting jump."""
+
+    interval: int  # the jump lies between samples `interval` and `interval + 1`
+    # Size and its one-sigma error.
+    size_s: float
+    std_s: float
+
+
+def find_level_steps(
+    index: Ints, times_s: Floats, *, min_size_s: float, line: tuple[float, float] | None = None
+) -> list[LevelStep]:
+    """Return the jumps of ``times - clock(index)`` that are sudden and last.
+
+    At every place, the mean of a window after it minus that of a window before it is compared
+    with the robust scatter of the same difference over the whole recording, so that coloured
+    jitter and slow wander raise their own threshold. Peaks are verified with medians and with a
+    window a quarter as long (a change of rate or wander would shrink there, a step does not),
+    removed, and the search is repeated. A moving-window form of change-point analysis
+    (MOSUM; Eichinger, Kirch, "A MOSUM procedure for the estimation of multiple random change
+    points", Bernoulli 2018, doi:10.3150/16-BEJ887). Steps closer together than the window
+    (at most 64 samples) merge.
+
+    Parameters
+    ----------
+    index : ndarray of int64, shape (n,)
+        Sample numbers.
+    times_s : ndarray, shape (n,)
+        Stamps in seconds.
+    min_size_s : float
+        Smaller jumps are not reported.
+    line : tuple of float, optional
+        `robust_line` through these same stamps, if already computed.
+    """
+    n = times_s.size
+    if n < MIN_SAMPLES:
+        return []
+    window = _window(n)
+    x = centred(index)
+    work = times_s.copy()
+    found: dict[int, tuple[float, float]] = {}
+    for _ in range(4):
+        slope, level = robust_line(x, work) if line is None else line
+        line = None  # fitted to the stamps as given
+        # Spikes of one or two stamps are not steps.
+        residual = median_of_five(work - slope * x - level)
+        new = _one_pass(residual, window, min_size_s)
+        if not new or len(found) + len(new) > MAX_STEPS:
+            break
+        for step in new:
+            at = _sharpest(work - slope * x, step.interval)
+            old = found.get(at, (0.0, 0.0))[0]
+            found[at] = (old + step.size_s, step.std_s)
+            work[at + 1 :] -= step.size_s
+    steps = [LevelStep(interval=at, size_s=v[0], std_s=v[1]) for at, v in sorted(found.items())]
+    sized = _refine_steps(index, times_s, steps)
+    return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
+
+
+def find_lone_steps(index: Ints, times_s: Floats, *, min_size_s: float) -> list[LevelStep]:
+    """Return jumps among few stamps: intervals far from what the others predict.
+
+    `index`, shape (n,): sample numbers, increasing. `times_s`, shape (n,): stamps in seconds.
+    `min_size_s`: smaller jumps are not reported.
+    """
+    if times_s.size < FEWEST:
+        return []
+    samples, intervals_s = np.diff(index), np.diff(times_s)
+    off_s = intervals_s - median(intervals_s / samples) * samples
+    std_s = spread(off_s, 0.0)
+    # Student's t of a few intervals: the scatter is uncertain by a third.
+    least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
+    padded_s = np.concatenate(([0.0], off_s, [0.0]))
+    # One wrong stamp creates two such intervals, which cancel.
+    lasting_s = np.minimum(
+        np.abs(padded_s[1:-1] + padded_s[:-2]), np.abs(padded_s[1:-1] + padded_s[2:])
+    )
+    found = np.flatnonzero((np.abs(off_s) > least_s) & (lasting_s > 0.5 * np.abs(off_s)))
+    return [LevelStep(interval=i, size_s=float(off_s[i]), std_s=std_s) for i in found.tolist()]
+
+
+def _jumps(residual: Floats, window: int) -> Floats:
+    """Return the mean of a window after every place minus that before it, along the last axis."""
+    n = residual.shape[-1]
+    sums = np.zeros((*residual.shape[:-1], n + 1))
+    np.add.accumulate(residual, axis=-1, out=sums[..., 1:])
+    jump: Floats = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
+    jump += sums[..., : n - 2 * window + 1]
+    jump /= window
+    return jump
+
+
+def _window(n: int) -> int:
+    """Return how many of n samples are averaged on either side of a jump."""
+    return min(max(n // 6, 6), 64)
+
+
+def _refine_steps(index: Ints, times: Floats, steps: list[LevelStep]) -> list[LevelStep]:
+    """Measure the sizes again, against a slope unaffected by steps.
+
+    `index`, shape (n,): sample numbers. `times`, shape (n,): stamps in seconds. `steps`: ordered by
+    interval. Those smaller than half of the jitter are left out.
+    """
+    if not steps:
+        return steps
+    x, reach = centred(index), 4 * _window(times.size)
+    edges = [0, *(s.interval + 1 for s in steps), times.size]
+    slopes, weights = [], []
+    for a, b in pairwise(edges):
+        if b - a > 2:
+            slopes.append(robust_line(x[a:b], times[a:b])[0])
+            weights.append(float(b - a) ** 3)
+    if not slopes:
+        return steps
+    slope = float(np.average(slopes, weights=weights))
+    out: list[LevelStep] = []
+    for step, start, stop in zip(steps, edges, edges[2:], strict=False):
+        at = step.interval + 1
+        before = slice(max(start, at - reach), at)
+        after = slice(at, min(stop, at + reach))
+        level = [times[part] - slope * x[part] for part in (before, after)]
+        size = median(level[1]) - median(level[0])
+        spreads = [spread(values) for values in level]
+        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spreads, level, strict=True))
+        # A jump of less than half the jitter could not be verified by a person.
+        if abs(size) >= 0.5 * max(spreads):
+            out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
+    return out
+
+
+def _one_pass(residual: Floats, window: int, min_size: float) -> list[LevelStep]:
+    n = residual.size
+    jump = _jumps(residual, window)
+    # No jump is farther from the median, and no limit is lower.
+    if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
+        return []
+    centre = median(jump)
+    noise = spread(residual[1:] - residual[:-1], 0.0) / np.sqrt(2.0)
+    std = max(spread(jump, centre), noise * float(np.sqrt(2.0 / window)))
+    height = np.abs(jump - centre)
+    # The scatter itself is estimated from n / window places only.
+    least = SIGNIFICANCE * (1.0 + 6.0 * window / n) * std
+    limit = max(least, 0.7 * min_size)
+    steps: list[LevelStep] = []
+    if not np.any(height > limit):
+        return steps
+    order = np.flatnonzero(height > limit)
+    order = order[np.argsort(-height[order], kind="stable")]
+    taken: list[int] = []
+    short = max(3, window // 4)
+    for j in order[:200_000].tolist():
+        if any(abs(j - other) < 2 * window for other in taken):
+            continue
+        taken.append(j)
+        at = j + window  # first sample after the jump
+        after, before = residual[at : at + window], residual[at - window : at]
+        size = median(after) - median(before) - centre
+        near = median(after[:short]) - median(before[-short:]) - centre / 4.0
+        if abs(size) < max(least, min_size) or near / size < 0.55:
+            continue
+        steps.append(LevelStep(interval=at - 1, size_s=size, std_s=std))
+        if len(steps) >= MAX_STEPS:
+            break
+    return steps
+
+
+def _sharpest(detrended: Floats, interval: int) -> int:
+    """Move a step to the split that leaves the least scatter on both sides."""
+    low, high = max(0, interval - 8), min(detrended.size, interval + 10)
+    part = detrended[low:high]
+    cost = [
+        float(
+            np.sum(np.abs(part[:j] - median(part[:j])))
+            + np.sum(np.abs(part[j:] - median(part[j:])))
+        )
+        for j in range(1, part.size)
+    ]
+    return low + int(np.argmin(cost))

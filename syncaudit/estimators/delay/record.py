@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
+from syncaudit.estimators.delay.clock_step import ClockStep
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z, MAX_DRIFT_PPM
-from syncaudit.estimators.delay.stepped import ClockStep
 from syncaudit.model import PairMeasurement, SignalExcerpt, nanoseconds
 from syncaudit.model.arrays import Floats
 

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.indices import runs_of
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import mad_std_of_columns
-from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
+from syncaudit.estimators.delay.increments import Increments, LagEquations, LagTable, tabulated
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Floats
 

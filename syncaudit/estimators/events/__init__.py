@@ -25,13 +25,13 @@ from syncaudit.estimators.events.instants import (
     sensed_beside,
 )
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
-from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 from syncaudit.estimators.events.scans import (
     READ_UP,
     Scans,
     find_scans,
+    without_ends,
     word_scans,
     word_undecided_scan,
 )

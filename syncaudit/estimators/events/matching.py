@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from syncaudit.estimators.events.bursts import may_be_off_by_pulse
 from syncaudit.estimators.events.chance import chance_of_intervals, chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
 from syncaudit.estimators.events.hypotheses import (
@@ -19,9 +18,9 @@ from syncaudit.estimators.events.hypotheses import (
     widen,
 )
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask, sensed_beside
+from syncaudit.estimators.events.missed import may_be_off_by_pulse
 from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
-from syncaudit.estimators.events.periodic import find_period, find_repeat
-from syncaudit.estimators.events.voting import vote
+from syncaudit.estimators.events.voting import find_period, find_repeat, vote
 from syncaudit.formatting import word_duration
 
 # A runner-up casts doubt if it explains more than this share of the same events, or fewer than

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.ndimage import maximum_filter1d
 
-from syncaudit.estimators.sound.pair import Refusal, SoundPair
 from syncaudit.estimators.sound.search import CoarseOffset
 from syncaudit.estimators.sound.spectra import (
     FINE,
     CrossSpectrum,
+    Refusal,
+    SoundPair,
     agreement,
     band_of,
     cross_spectrum,

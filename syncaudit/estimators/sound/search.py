@@ -13,7 +13,7 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from syncaudit.dsp.robust import spread
 from syncaudit.dsp.sound import cut_piece
-from syncaudit.estimators.sound.pair import Refusal, SoundPair, ratio_of_rates
+from syncaudit.estimators.sound.spectra import Refusal, SoundPair, ratio_of_rates
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Bools, Floats, Ints
 

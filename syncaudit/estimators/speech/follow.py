@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from syncaudit.estimators.speech.boundaries import weigh_boundaries
-from syncaudit.estimators.speech.course import Course
-from syncaudit.estimators.speech.fit import TEMPER
-from syncaudit.estimators.speech.templates import class_codes
+from syncaudit.estimators.speech.fit import TEMPER, weigh_boundaries
+from syncaudit.estimators.speech.search import Course, class_codes
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats
 

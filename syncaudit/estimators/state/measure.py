@@ -18,9 +18,15 @@ from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
-from syncaudit.estimators.delay.parts import DeviantEnd, find_deviant_end
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse
-from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
+from syncaudit.estimators.delay.refusals import (
+    DRIFT_Z,
+    DeviantEnd,
+    find_deviant_end,
+    why_ambiguous,
+    why_no_clock,
+    why_too_weak,
+)
 from syncaudit.estimators.delay.search import DelayCurve
 from syncaudit.estimators.state.driver import (
     camera_increments,
@@ -28,20 +34,21 @@ from syncaudit.estimators.state.driver import (
     period_of,
     state_driver,
 )
-from syncaudit.estimators.state.null import chance_of, why_by_chance
+from syncaudit.estimators.state.null import Repetition, chance_of, find_repetition, why_by_chance
 from syncaudit.estimators.state.parts import (
     MAX_PART_Z,
     delays_of_halves,
     delays_of_parts,
+    find_shared_step,
     leave_out_std,
     weighing_std,
+    why_a_step_as_well,
     why_apart,
     why_no_line,
+    with_likely_drift,
+    without_step,
 )
-from syncaudit.estimators.state.rates import with_likely_drift
-from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_state
-from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well, without_step
 from syncaudit.model import Activity, ImageMotion, PairMeasurement, Quantity
 
 # Lobes are as wide as the arm's moves last.

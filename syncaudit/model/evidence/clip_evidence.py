@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 
-from syncaudit.model.audits import ImageAudit
 from syncaudit.model.evidence.activity import (
     Activity,
+    BandEnergies,
     EventTrain,
     ImageMotion,
     Quantity,
     RotationIncrements,
+    SpokenTier,
 )
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.finding import Finding
-from syncaudit.model.speech import BandEnergies, SpokenTier
+from syncaudit.model.findings import Finding, ImageAudit
 from syncaudit.model.stream import AudioStream
+
+Evidence = Activity | RotationIncrements | ImageMotion | EventTrain | FlashEdges | FlashIntervals
 
 
 @dataclass(slots=True)

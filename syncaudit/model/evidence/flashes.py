@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.camera import OPPOSITE_SCANS, Scan
+from syncaudit.model.clip import OPPOSITE_SCANS, Scan
 from syncaudit.model.evidence.activity import Quantity
 
 # Half of a light's rise delays half-light. Up to a quarter of a ramp, no rise is noticed: rms of

@@ -1,11 +1,12 @@
-"""Define the input and output of aligners, and what all aligners have in common."""
+"""Define the input and output of aligners, what all have in common, and their table."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Interval, Tier
+from syncaudit.plugins import made_on_demand
 from syncaudit.speech.phonetics import is_silence
 
 # Apostrophes belong to words (don't), all other punctuation separates them.
@@ -76,6 +78,18 @@ class Aligner(Protocol):
 
         All are in a language and kind of text that is available (`unavailable_reason`).
         """
+
+
+# In the order in which they are tried: those that need no set-up come first.
+ALIGNERS: Mapping[str, Callable[[], Aligner]] = MappingProxyType(
+    {
+        "pocketsphinx": made_on_demand(
+            "syncaudit.speech.aligners.pocketsphinx", "PocketsphinxAligner"
+        ),
+        "mfa": made_on_demand("syncaudit.speech.aligners.mfa", "MfaAligner"),
+        "viter": made_on_demand("syncaudit.speech.aligners.viter", "ViterAligner"),
+    }
+)
 
 
 def align_each(

@@ -28,7 +28,7 @@ from syncaudit.speech.aligners.alignment import (
     aligned_tiers,
     remarks_on_unknown,
 )
-from syncaudit.speech.tiers import TIER_FORMATS
+from syncaudit.speech.tiers.parsing import TIER_FORMATS
 
 COMMAND_VARIABLE = "SYNCAUDIT_MFA"
 INSTALL = (

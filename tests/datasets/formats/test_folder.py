@@ -8,7 +8,7 @@ import pytest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.readers import read_source
-from syncaudit.readers.frame_stamps import FrameStamps
+from syncaudit.readers.camera import FrameStamps
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.logger_data import RACEBOX
 from testkit.data_sets.plain_folder import write_plain_folder

@@ -81,7 +81,7 @@ def test_a_missing_library_stops_the_import(tmp_path, monkeypatch):
     frames = [grey_frame(np.zeros((48, 64), np.uint8))] * 3
     path = write_video(tmp_path / "data/VID.mp4", frames)
     path.write_bytes(path.read_bytes() + bytes(40) + b"8db42d694ccc418790edff439fe026bf")
-    monkeypatch.setattr("syncaudit.readers.telemetry.by_library.find_spec", lambda _: None)
+    monkeypatch.setattr("syncaudit.readers.telemetry.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="telemetry of Insta360 cameras needs"):
         import_dataset(str(tmp_path / "data"), tmp_path / "out" / "m.jsonl")
 

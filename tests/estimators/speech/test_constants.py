@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import find_band_energies
-from syncaudit.estimators.speech.answer import _wander
-from syncaudit.estimators.speech.measure import MIN_SETTLED_WORDS, why_not_followed
-from syncaudit.estimators.speech.templates import _CENTRES_HZ, _TEMPLATES, CLASSES, prior_means
+from syncaudit.estimators.speech.measure import MIN_SETTLED_WORDS, _wander, why_not_followed
+from syncaudit.estimators.speech.search import _CENTRES_HZ, _TEMPLATES, CLASSES, prior_means
 from testkit.streams import sound_stream
 
 

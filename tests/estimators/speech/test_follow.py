@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import fit_course
 from syncaudit.estimators.speech.follow import Courses, follow
-from syncaudit.estimators.speech.measure import _fitted, why_not_one_line
-from syncaudit.estimators.speech.room import room_shift
-from syncaudit.estimators.speech.templates import _TEMPLATES, CLASSES
+from syncaudit.estimators.speech.measure import _fitted, room_shift, why_not_one_line
+from syncaudit.estimators.speech.search import _TEMPLATES, CLASSES, Course
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats
 

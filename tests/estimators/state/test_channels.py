@@ -1,6 +1,6 @@
 import numpy as np
 
-from syncaudit.estimators.state.channels import _independent_channels
+from syncaudit.estimators.state.states import _independent_channels
 
 
 def test_channels_at_rest_count_as_one():

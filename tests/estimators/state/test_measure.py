@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state import measure, measure_camera_state, measure_states
+from syncaudit.estimators.state import measure
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.model import ImageMotion
 from testkit.working_arm import arm, joints, pictures
 

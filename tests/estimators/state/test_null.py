@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state import measure_camera_state
+from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.estimators.state.null import Chance, chance_of_peak, why_by_chance
 from testkit.repeating_arm import watched
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state.rates import WRONG_RATE, with_likely_drift
+from syncaudit.estimators.state.parts import WRONG_RATE, with_likely_drift
 from syncaudit.model import PairMeasurement
 
 LEVEL = PairMeasurement(

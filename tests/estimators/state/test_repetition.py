@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from syncaudit.dsp.integral import interpolate_angle
-from syncaudit.estimators.state import measure_camera_state
-from syncaudit.estimators.state.repetition import find_repetition
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.null import find_repetition
 from testkit.repeating_arm import watched
 
 # One step between the searched offsets.

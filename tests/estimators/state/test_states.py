@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state import measure_states
+from syncaudit.estimators.state.states import measure_states
 from syncaudit.model import Quantity
 from testkit.streams import activity
 from testkit.working_arm import arm, joints

@@ -8,7 +8,7 @@ import pytest
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.state.steps import REACH_PERIODS, find_shared_step
+from syncaudit.estimators.state.parts import REACH_PERIODS, find_shared_step
 
 PERIOD_S = 1.0 / 30.0
 # Joint rates are sums of cosines, so that their integral is known at any instant.

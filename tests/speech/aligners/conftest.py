@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from syncaudit.speech.aligners import Utterance, words_of_text
+from syncaudit.speech.aligners.alignment import Utterance, words_of_text
 from testkit.places import real_recording
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from syncaudit.errors import AlignmentError, UsageError
-from syncaudit.speech.aligners import Alignment, Utterance
+from syncaudit.speech.aligners.alignment import Alignment, Utterance
 from syncaudit.speech.aligners.mfa import MfaAligner
 
 Make = Callable[..., Utterance]

@@ -9,8 +9,8 @@ import pytest
 from syncaudit.errors import AlignmentError
 from syncaudit.model import Interval
 from syncaudit.simulate.speech import Voice, speak
-from syncaudit.speech.aligners import Alignment, Utterance, words_of_text
-from syncaudit.speech.aligners.pocketsphinx.aligner import PocketsphinxAligner
+from syncaudit.speech.aligners.alignment import Alignment, Utterance, words_of_text
+from syncaudit.speech.aligners.pocketsphinx import PocketsphinxAligner
 
 Real = Callable[..., Utterance]
 
@@ -100,7 +100,7 @@ def test_what_came_before_changes_nothing(aligner: PocketsphinxAligner, real: Re
 def test_long_audio_in_pieces_equals_the_whole(real: Real, monkeypatch: pytest.MonkeyPatch) -> None:
     utterance = real("acoustic_corpus")
     whole = aligned(PocketsphinxAligner(), utterance)
-    monkeypatch.setattr("syncaudit.speech.aligners.pocketsphinx.search._LONG_S", 12.0)
+    monkeypatch.setattr("syncaudit.speech.aligners.pocketsphinx._LONG_S", 12.0)
     pieces = aligned(PocketsphinxAligner(), utterance)
     assert [w.label for w in pieces.words.intervals] == [w.label for w in whole.words.intervals]
     apart_s = np.abs(starts(pieces.words.intervals) - starts(whole.words.intervals))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from syncaudit.speech.aligners.pocketsphinx.search import Fit, Placed, fit_of
+from syncaudit.speech.aligners.pocketsphinx import Fit, Placed, fit_of
 
 
 def placed(*parts: tuple[int, str, float]) -> list[Placed]:

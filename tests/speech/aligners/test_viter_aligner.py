@@ -13,7 +13,7 @@ import soundfile
 
 from syncaudit.errors import AlignmentError, MissingExtraError
 from syncaudit.simulate.speech import Voice, speak
-from syncaudit.speech.aligners import Alignment, Utterance
+from syncaudit.speech.aligners.alignment import Alignment, Utterance
 from syncaudit.speech.aligners.viter import ViterAligner
 
 TEXTS = ("see the sea", "the sea is far", "far is the car", "see the far car")

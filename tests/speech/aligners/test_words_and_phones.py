@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from syncaudit.speech.aligners.alignment import phones_of_text, words_of_text
-from syncaudit.speech.aligners.pocketsphinx.cmu_phones import CMU_PHONES, cmu_of_phones
-from syncaudit.speech.aligners.pocketsphinx.pronunciation import (
+from syncaudit.speech.aligners.pronunciation import (
+    CMU_PHONES,
+    cmu_of_phones,
     phones_of_letters,
     phones_of_spelling,
     pronounce,

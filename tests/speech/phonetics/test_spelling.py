@@ -11,7 +11,6 @@ from syncaudit.speech.phonetics import (
     classes_of_spelling,
     look_up,
     script_of,
-    spelling,
 )
 
 V, N, A = PhoneClass.VOWEL, PhoneClass.NASAL, PhoneClass.APPROXIMANT
@@ -56,7 +55,7 @@ def test_dictionary_knows_english_words_with_marks_around_them() -> None:
 
 
 def test_without_pocketsphinx_no_word_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spelling.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert look_up(["this"]) == {}
 
 

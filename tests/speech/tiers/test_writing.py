@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Interval, Tier
-from syncaudit.speech.tiers import TIER_FORMATS, TIER_WRITERS
+from syncaudit.speech.tiers.parsing import TIER_FORMATS
+from syncaudit.speech.tiers.writing import TIER_WRITERS
 
 # Written with six decimals.
 STEP_S = 1e-6

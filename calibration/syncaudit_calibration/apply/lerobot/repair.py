@@ -14,7 +14,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, one_line
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Clip
-from syncaudit.readers.remote import is_url
+from syncaudit.readers.access import is_url
 from syncaudit.writing import copy_file, make_parent, replace_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
 from syncaudit_calibration.apply.lerobot.files import PairedEpisode

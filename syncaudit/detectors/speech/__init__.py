@@ -1,1 +1,0 @@
-"""Detect speech: band energies of a sound, and the sounds that a tier lists."""

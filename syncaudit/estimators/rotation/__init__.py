@@ -1,1 +1,0 @@
-"""Cameras against gyroscopes, and against one another, by how they turn."""

@@ -1,1 +1,0 @@
-"""Align with pocketsphinx: English pronunciations, their placement in a sound, and their fit."""
