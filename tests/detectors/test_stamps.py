@@ -95,6 +95,23 @@ def test_overwritten_stamp_is_duplicate_but_not_doubled():
     assert (audit.duplicates, audit.doubled, audit.missing) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("stuck", [slice(None, 100), slice(-100, None)])
+def test_timestamps_stuck_at_an_end_are_a_gap(stuck: slice) -> None:
+    stamps = nanos(ticks(2000, 100.0, jitter_s=2e-4))
+    held = stamps[stuck][-1 if stuck.start is None else 0]
+    stamps[stuck] = held
+    audit = audit_stamps(stamps)
+    assert audit.duplicates == 99
+    assert audit.lost_s == pytest.approx(0.99, abs=0.06)
+
+
+@pytest.mark.parametrize("n", [1, 10])
+def test_samples_that_share_stamps_throughout_end_in_no_gap(n: int) -> None:
+    stamps = np.repeat(nanos(ticks(200, 10.0, jitter_s=2e-5)), n)
+    audit = audit_stamps(np.append(stamps, stamps[-1]))  # and a surplus one
+    assert audit.lost_s == 0.0
+
+
 def test_unset_stamp_spoils_only_itself():
     stamps = nanos(ticks(300, 30.0, jitter_s=1e-4))
     stamps[200] = 0

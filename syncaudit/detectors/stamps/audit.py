@@ -1,7 +1,4 @@
-"""Audit one column of timestamps without any content (design 3.5).
-
-Format the findings of a timestamp audit as text.
-"""
+"""Audit one column of timestamps without any content, and put it into words (design 3.5)."""
 
 from __future__ import annotations
 
@@ -110,7 +107,7 @@ def audit_stamps(
         text = "the timestamps never increase, so they have no rate"
         remarks.append(StampRemark(code=ReasonCode.RATE, text=text))
         return replace(base, remarks=tuple(remarks))
-    audit = _audit_grid(stamps, grid, steps_s, base, remarks)
+    audit = _with_ends(_audit_grid(stamps, grid, steps_s, base, remarks), steps_s)
     if pts_s is not None:
         remarks += _container_remarks(np.asarray(pts_s, dtype=np.float64), n, audit.rate_hz)
     return replace(audit, remarks=tuple(remarks))
@@ -163,6 +160,7 @@ def _audit_grid(
         remarks.append(remark)
         return audit
     waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
+    # Samples that share the first or the last timestamp leave as much time without any.
     longest_s = base.max_gap_s or 0.0
     audit = replace(
         base,
@@ -185,6 +183,23 @@ def _audit_grid(
         return audit
     remarks.append(_synthetic_remark(audit.samples, nominal, tick_s))
     return replace(audit, is_synthetic=True)
+
+
+def _with_ends(audit: StampAudit, steps_s: Floats) -> StampAudit:
+    """Count samples that repeat the first or the last timestamp as a gap.
+
+    Elsewhere timestamps that are stuck leave an interval as long; at an end nothing follows. One
+    sample more than share a timestamp elsewhere may be a surplus one.
+    """
+    moving = np.flatnonzero(steps_s)
+    repeats = np.diff(moving, prepend=-1, append=steps_s.size) - 1
+    n_stuck = int(repeats[[0, -1]].max())
+    if audit.rate_hz is None or n_stuck <= 1 + repeats[1:-1].max(initial=0):
+        return audit
+    silent_s, lost_s = (n_stuck + 1) / audit.rate_hz, n_stuck / audit.rate_hz
+    if silent_s <= (audit.max_gap_s or 0.0):
+        return audit
+    return replace(audit, max_gap_s=silent_s, lost_s=lost_s)
 
 
 def _nominal(stamps: Ints, audit: StampAudit, tick_ns: int) -> float | None:
