@@ -166,13 +166,13 @@ def why_not_fixed(fit: DelayFit) -> str | None:
         return (
             f"the camera is not fixed to the gyroscope: its rotations are {scale:.2f} times as "
             f"large, and about its axes (right, down, forward) {shares[0]:.2f}, {shares[1]:.2f} "
-            f"and {shares[2]:.2f} of what a rigid mount gives {allowed}: gimbal or stabilised "
-            "image; use a recording without"
+            f"and {shares[2]:.2f} of what a rigid mount gives {allowed}: gimbal, stabilised "
+            "image, or compression that removes small motion; use a recording without"
         )
     return (
         f"the image shows {slow:.2f} of the gyroscope's slow motion but {fast:.2f} of its fast "
-        f"one {allowed}: a filter is in between, as with image stabilisation, whose delay is not "
-        "that of a clock; use a recording without"
+        f"one {allowed}: a filter is in between, as with image stabilisation or strong "
+        "compression, whose delay is not that of a clock; use a recording without"
     )
 
 
