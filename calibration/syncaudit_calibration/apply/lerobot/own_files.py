@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, filled
+from syncaudit.datasets.formats.lerobot import CHUNK_SIZE, filled
 from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.errors import StreamReadError
 from syncaudit.writing import replace_text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, INFO, Layout, read_info
+from syncaudit.datasets.formats.lerobot import CHUNK_SIZE, INFO, Layout, read_info
 from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, one_line
 from syncaudit.formatting import word_count, word_duration

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from syncaudit.datasets.formats.lerobot_info import filled
+from syncaudit.datasets.formats.lerobot import filled
 from syncaudit.datasets.source import Source
 from syncaudit.writing import copy_file, make_parent
 from syncaudit_calibration.apply.lerobot.files import Episode, PairedEpisode, write_parquet
