@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
+from syncaudit_calibration.apply.lerobot.files import VideoPackets
 from syncaudit_gui.decoding import CameraThread, FrameCache, FrameImage, FrameRequest, VideoFrames
 
 from syncaudit.model import FrameFiles
