@@ -22,6 +22,7 @@ from syncaudit.report.reasons import ACTIONS
 from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_drift, word_offset
 
 Arranging = Generator[None, None, NDArray[np.intp]]
+"""Generator that yields periodically and returns the positions of the listed rows."""
 
 _RANKS = {"reject": 0, "unverified": 1, "pass": 2, None: 3}
 _LABEL_RANKS = {"accept": 0, "reject": 1, "unsure": 2, None: 3}
@@ -32,9 +33,6 @@ _SLICE = 4_000
 _TOLD_ROWS = 500
 # Reasons whose value is an offset, and a duration.
 _SIGNED, _DURATIONS = ("offset", "step"), ("jitter", "gap")
-
-
-"""Generator that yields periodically and returns the positions of the listed rows."""
 
 
 class Show(StrEnum):

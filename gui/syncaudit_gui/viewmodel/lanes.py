@@ -28,6 +28,7 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 NO_AUDIO = "? no audio"
+"""Shown instead of a unit: the tier's seconds count from the stated start of its audio."""
 
 MAX_CHANNELS = 12
 # Maximum number of rows for overlapping words; overlaps up to rounding errors are ignored.
@@ -47,9 +48,6 @@ _SHOWN = {
     "m/s2": ("m/s²", 1.0),
 }
 _DEFAULT_UNITS = {"gyro": "rad/s", "accel": "m/s^2"}
-
-
-"""Shown instead of a unit: the tier's seconds count from the stated start of its audio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,10 +48,12 @@ _N_BUSES = 128  # numbers from 128 on are frames sent by openpilot
 _LONGEST_STANDARD = 0x7FF
 
 _Frame = tuple[int, int, int, bytes]
+"""Publish time in ns, identifier, bus, data."""
 
 _PACKED = {b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PLAIN = bytes(4)  # start of a message with one segment, which all of them are
 MAGICS = (*_PACKED, _PLAIN)
+"""First bytes of logs."""
 
 _SCHEMA = Path(__file__).with_name("comma.capnp")
 _FRAME = ("FrameData", attrgetter("frameId", "timestampSof", "timestampEof", "sensor"))
@@ -84,9 +86,6 @@ _READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
 _LISTS = (5, 11)
 # Event kinds are counted in order of their numbers, without the two fields common to all events.
 _OF_ALL = (0, 67)
-
-
-"""Publish time in ns, identifier, bus, data."""
 
 
 class CommaFormat(LogFileFormat):
@@ -305,9 +304,6 @@ def _candump_line(frame: _Frame) -> str:
     seconds, fraction = divmod(time_ns, 10**9)
     mark = "#" if len(data) <= 8 else "##0"
     return f"({seconds}.{fraction:09d}) can{bus} {number:0{digits}X}{mark}{data.hex()}\n"
-
-
-"""First bytes of logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ _STATS_PREFIX = "stats/"
 _EPISODE_TABLE = "meta/episodes/chunk-000/file-000.parquet"
 
 Stats = Mapping[str, Mapping[str, Any]]
+"""Feature to statistic to value: nested lists of the feature's shape, or the sample count."""
 
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
@@ -315,9 +316,6 @@ def _is_clean(times: Sequence[int], end: int) -> bool:
     """Return whether all packets before `end` come before all others in the file."""
     is_over = [time >= end for time in times]
     return not any(is_over[: is_over.count(False)])
-
-
-"""Feature to statistic to value: nested lists of the feature's shape, or the sample count."""
 
 
 def of_episode(values: Mapping[str, Floats], *, has_quantiles: bool) -> dict[str, dict[str, Any]]:

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from syncaudit.model.arrays import Floats
 
 ORIGINAL = "original_timestamp."
-_NUMBERS = ("float", "int", "uint", "bool")
-
-
 """Prefix, before the source name, of columns with the original timestamps of a row's samples."""
+_NUMBERS = ("float", "int", "uint", "bool")
 
 
 def paired_rows(
