@@ -25,8 +25,7 @@ import numpy as np
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit_calibration.box_posterior import refine_boxes
-from syncaudit_calibration.boxes import bend_boxes
+from syncaudit_calibration.box_posterior import bend_boxes, refine_boxes
 from syncaudit_calibration.normal_equations import (
     Noise,
     Solution,

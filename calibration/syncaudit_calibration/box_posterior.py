@@ -12,19 +12,35 @@ of the bounds is:
 
 The information from points on the same clocks is included. If enough flashes are dated, each source
 is handled separately, together with those that date its intervals; otherwise all are handled
-jointly (`moments_of`).
+jointly (`_moments_of`).
+
+Include intervals in the least squares, by parabolas that become steep outside of them.
+
+An interval only constrains the flash to lie inside. Within the interval, the penalty is that of a
+Gaussian of the same mean and variance; outside, it grows according to the sharpness of the ends. It
+is convex, and its curvature lies between those of a wide and a sharp Gaussian, so that the solution
+exists and damped Newton steps converge. This places the clocks; the posterior then gives their mean
+and errors.
+
+Compute mean and covariance of a density of a few unknowns.
+
+Importance sampling from a Gaussian that is fitted to the density in rounds (Cappe, Guillin, Marin &
+Robert, "Population Monte Carlo", J. Comput. Graph. Stat. 13, 2004, doi:10.1198/106186004X12803), at
+evenly spread points instead of random ones (Sobol's sequence). While few points bear most of the
+weight, the weights are flattened by a power, so that the Gaussian moves in steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.stats.qmc import Sobol
 
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
 
@@ -36,6 +52,23 @@ MIN_DATED = 5
 MAX_STD_SHARE = 0.05
 # Log-likelihood at five sigmas: intervals missed by more were rejected before.
 MIN_LOG = -12.5
+
+# Sharpness of the ends in half widths: enough to place a clock; sharper ends need more iterations.
+END_SHARE = 0.05
+DAMPING = 0.6
+
+LogDensity = Callable[[Floats], Floats]
+
+LOG2_POINTS = 12
+# The Gaussian is wider than the density: too narrow a one misses what lies outside.
+WIDER = 1.2
+# Minimum number of points that weigh as much as all do. Of 4096, boxes of d unknowns use about
+# 0.8^d.
+MIN_EFFECTIVE = 200.0
+FLATTENED = 0.7
+MAX_ROUNDS = 40
+# Rounds with unflattened weights.
+N_FINAL = 4
 
 
 class _Dates:
@@ -104,7 +137,7 @@ def refine_boxes(
         density = _density(observations, solution, which, dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]
-        mean, covariance = moments_of(density, start)
+        mean, covariance = _moments_of(density, start)
         covariance = covariance + _by_latencies(observations, gaussian, columns, which)
         solution = _moved(solution, dates, mean, covariance)
     return solution
@@ -217,3 +250,58 @@ def _moved(solution: Solution, dates: _Dates, mean: Floats, covariance: Floats) 
     whole[:, columns] = 0.0
     whole[np.ix_(columns, columns)] = covariance
     return replace(solution, x=x, covariance=whole, flash_s=solution.flash_s + dates.terms @ mean)
+
+
+def bend_boxes(
+    observations: Observations,
+    residuals: Floats,
+    mean: Floats,
+    variance: Floats,
+    is_box: Bools,
+) -> tuple[Floats, Floats]:
+    """Return the Gaussians that approximate the boxes' penalties at the solution.
+
+    `residuals`, shape (n,), are those of the solution, `mean` and `variance` the current Gaussians;
+    those of `is_box` are replaced.
+    """
+    half, soft, off = observations.half_s[is_box], observations.std_s[is_box], residuals[is_box]
+    inside_var = half**2 / 3.0 + soft**2
+    end_var = np.maximum(soft, END_SHARE * half) ** 2
+    is_out = np.abs(off) > half
+    new_variance = np.where(is_out, end_var, inside_var)
+    new_mean = np.where(is_out, np.sign(off) * half * (1.0 - end_var / inside_var), 0.0)
+    # Damp in the natural parameters; otherwise boxes that share an unknown would oscillate.
+    old_mean, old_variance = mean[is_box], variance[is_box]
+    information = (1.0 - DAMPING) / old_variance + DAMPING / new_variance
+    shift = (1.0 - DAMPING) * old_mean / old_variance + DAMPING * new_mean / new_variance
+    mean, variance = mean.copy(), variance.copy()
+    variance[is_box] = 1.0 / information
+    mean[is_box] = shift / information
+    return mean, variance
+
+
+def _moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
+    """Return mean, shape (d,), and covariance, shape (d, d).
+
+    `density` returns its logarithm at points, shape (n, d) to (n,). `start` is the initial
+    covariance; the initial mean is 0.
+    """
+    d, step = start.shape[0], 0.5**LOG2_POINTS
+    unit = ndtri(Sobol(d, scramble=False).random_base2(LOG2_POINTS) + 0.5 * step)
+    mean, covariance = np.zeros(d), start
+    n_final = 0
+    for _ in range(MAX_ROUNDS):
+        points = mean + WIDER * unit @ np.linalg.cholesky(covariance).T
+        logs = density(points) + 0.5 * np.sum(unit**2, axis=1)
+        logs -= logs.max()
+        weights = np.exp(logs)
+        n_final += 1
+        while np.sum(weights) ** 2 < MIN_EFFECTIVE * np.sum(weights**2):
+            weights, n_final = weights**FLATTENED, 0
+        weights /= weights.sum()
+        mean = weights @ points
+        apart = points - mean
+        covariance = (apart * weights[:, None]).T @ apart
+        if n_final == N_FINAL:
+            break
+    return mean, covariance

@@ -1,4 +1,8 @@
-"""Convert the solution of a bundle to a calibration."""
+"""Convert the solution of a bundle to a calibration.
+
+Describe the findings of a calibration that do not prevent it.
+Detect clicks played by a video: they align with its frames and do not date its light.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
+from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence, is_by_camera
 from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX
+from syncaudit.formatting import word_count, word_duration, word_measure
 from syncaudit.model import EventTrain, FlashEdges, Quantity
 from syncaudit.model.arrays import Floats
 from syncaudit_calibration.adjustment import Adjustment
@@ -18,8 +23,7 @@ from syncaudit_calibration.calibration import (
     CalibratedStep,
     Calibration,
 )
-from syncaudit_calibration.findings import find_warnings
-from syncaudit_calibration.played import PLAYED_STD_S, is_played
+from syncaudit_calibration.seed import Seed, word_clipping
 from syncaudit_calibration.unknowns import light_lasts
 
 DAY_S = 86_400.0
@@ -32,6 +36,22 @@ FRAME_SHARE = 0.03
 # Encoders shift all bands of a camera by this part of a row: 0.05 rows rms in 50 cameras whose
 # offsets hardly anything else limits (H.264, 240 to 720 lines); twice that for other encoders.
 ROW_STD_PX = 0.1
+
+# Typical timestamp jitter is tens of microseconds; above this a warning is given.
+MAX_JITTER_S = 2e-4
+# Logs are known to a fraction of this where the length of the light is known.
+MAX_LATENCY_STD_S = 5e-4
+
+# Offset between sound and light of a video: ITU-R BT.1359 accepts 90 ms early to 185 ms late, and
+# displays and speakers make use of that range (one sigma of a uniform distribution).
+PLAYED_STD_S = 0.275 / 12**0.5
+# Frame rate of videos made for screens; the search includes 59.94 Hz and errors of player clocks.
+FRAME_RATE_HZ = 60.0
+RATE_REACH = 1.2e-3
+# Programs that switch lamps wait for multiples of 50 ms, which are whole frames as well.
+TICKS_PER_PROGRAM = 3
+# Maximum p-value of a grid (Rayleigh's test of a common phase, times the number of rates tried).
+MAX_CHANCE = 1e-4
 
 
 def calibration_of(
@@ -78,7 +98,7 @@ def calibration_of(
         ),
         refused=dict(refused),
         warnings=(
-            *find_warnings(items, seed, sources, latency_std_s),
+            *_find_warnings(items, seed, sources, latency_std_s),
             *warnings,
             *_played_words(played),
         ),
@@ -258,3 +278,102 @@ def _flashes(solved: Adjustment, at_ns: int, latency_s: float) -> tuple[Calibrat
             )
         )
     return tuple(found)
+
+
+def _find_warnings(
+    items: Mapping[str, EventEvidence],
+    seed: Seed,
+    sources: Mapping[str, CalibratedSource],
+    half_light_std_s: float,
+) -> list[str]:
+    """Return warnings: open loops, steps, clipping, jitter, how long the light stays on.
+
+    `half_light_std_s` is the error of the time from the onset of a light to its half-light instant.
+    """
+    warnings = [
+        f"{closure.source} and {closure.target} disagree with the path through the other "
+        f"sources by {word_measure(closure.closure_s, closure.closure_std_s)}: left out"
+        for closure in seed.closures
+        if closure.is_contradicted
+    ]
+    warnings += [
+        f"the clock of {name} steps by {word_measure(step.step_s, step.step_std_s)}"
+        + _word_frames(step.frames)
+        + f" between its timestamps {step.after_ns} and {step.before_ns}"
+        for name, source in sources.items()
+        for step in source.steps
+    ]
+    warnings += [words for item in items.values() if (words := word_clipping(item)) is not None]
+    return warnings + _jitters(sources) + _open_length(items, half_light_std_s)
+
+
+def _word_frames(n: int | None) -> str:
+    if n is None:
+        return ""
+    return f" ({word_count(abs(n), 'frame period')}: {'lost' if n > 0 else 'doubled'} frames)"
+
+
+def _open_length(items: Mapping[str, EventEvidence], half_light_std_s: float) -> list[str]:
+    """Say what to state where the length of the light limits what is known of logs of onsets."""
+    logs = sorted(name for name, item in items.items() if not is_by_camera(item))
+    open_to = sorted(
+        name
+        for name, item in items.items()
+        if isinstance(item, FlashEdges)
+        and item.sense is None
+        and None in (item.line_delay_s, item.exposure_s)
+    )
+    if not logs or not open_to or half_light_std_s < MAX_LATENCY_STD_S:
+        return []
+    return [
+        f"the flashes do not show whether the light stays on for longer than the exposure of "
+        f"{', '.join(open_to)}: against cameras, {', '.join(logs)} is known to "
+        f"{word_duration(half_light_std_s)} at best. State line_delay_s and exposure_s of a camera "
+        "that shows bands, or let cameras of different exposures see the light"
+    ]
+
+
+def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
+    """Describe timestamps that jitter more than usual."""
+    removed = {name: source.removed_jitter_s for name, source in sources.items()}
+    left = {
+        name: math.sqrt(max(0.0, source.jitter_s**2 - removed[name] ** 2))
+        for name, source in sources.items()
+        if source.jitter_s is not None
+    }
+    if len(left) == 2:
+        # With two sources, only their difference is observable.
+        left = {" or ".join(sorted(left)): math.hypot(*left.values())}
+    return [
+        f"the timestamps of {name} jitter by {word_duration(jitter_s)} (one sigma) about a "
+        "regular clock, which was used to date its frames"
+        for name, jitter_s in removed.items()
+        if abs(jitter_s) > MAX_JITTER_S
+    ] + [
+        f"the timestamps of {name} jitter by {word_duration(jitter_s)} (one sigma), or the clock "
+        "wanders: the errors were widened"
+        for name, jitter_s in left.items()
+        if jitter_s > MAX_JITTER_S
+    ]
+
+
+def is_played(item: EventEvidence) -> bool:
+    """Return whether the clicks of a source align with the frames of a video."""
+    if not isinstance(item, EventTrain) or item.quantity is not Quantity.CLICK:
+        return False
+    return (
+        _chance(item.times_s, FRAME_RATE_HZ)
+        < MAX_CHANCE
+        <= _chance(item.times_s, FRAME_RATE_HZ / TICKS_PER_PROGRAM)
+    )
+
+
+def _chance(times_s: Floats, rate_hz: float) -> float:
+    """Return the p-value of a common phase of the events at a rate near this one."""
+    if times_s.size < 2:
+        return 1.0
+    reach_hz = RATE_REACH * rate_hz
+    n_rates = 1 + int(np.ceil(8.0 * reach_hz * float(np.ptp(times_s))))
+    rates_hz = rate_hz + np.linspace(-reach_hz, reach_hz, n_rates)
+    turns = np.exp(2j * np.pi * rates_hz[:, None] * (times_s - times_s[0]))
+    return float(n_rates * np.exp(-(np.max(np.abs(turns.sum(axis=1))) ** 2) / times_s.size))

@@ -19,8 +19,7 @@ from syncaudit.estimators.events import (
 )
 from syncaudit.estimators.events.missed import count_missed
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
-from syncaudit_calibration.closures import Closure, closures_of
-from syncaudit_calibration.links import Links
+from syncaudit_calibration.closures import Closure, Links, closures_of
 
 # A source with at least this many unexplained events is matched again, and the new match is kept
 # if it explains at least this many more.

@@ -25,8 +25,7 @@ from syncaudit.formatting import word_duration
 from syncaudit.model import EventTrain, FlashEdges
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
-from syncaudit_calibration.closures import Closure
-from syncaudit_calibration.links import Links, groups_of, match_all
+from syncaudit_calibration.closures import Closure, Links, groups_of, match_all
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from syncaudit.estimators.events import EventMatch, OffsetStep, PairFit
-from syncaudit_calibration.links import Links
+from syncaudit_calibration.closures import Links
 
 # A step of one clock has the same size in all of its pairs, to this fraction of it plus this time.
 SIZE_SHARE = 0.01

@@ -1,15 +1,21 @@
 """Follow one clock through the clips of a recording: drift, slow wander, steps.
 
 Each clip gives one offset with its standard error. The clock is a state of offset and rate that
-both wander (`clock_filter`) with strengths that are averaged over (`wander`); clips that disagree
+both wander, with strengths that are averaged over (`clock_filter`); clips that disagree
 with all others weigh less, and every gap is searched for steps.
+
+Estimate errors that all clips of a recording share: averaging over clips does not reduce them.
+
+A measurement's systematic part (line delay of a camera, latencies inside a control unit) is the
+same in every clip. A clock that is tied to the reference through others inherits their parts, so
+they are propagated through the same weighted least squares that solves the clip.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +31,7 @@ from syncaudit.graph.clock_filter import (
     scale_cost,
     smooth,
 )
-from syncaudit.model import ClockCourse, CourseStep
+from syncaudit.model import ClockCourse, CourseStep, PairMeasurement
 from syncaudit.model.arrays import Floats, Ints
 
 # Prior size of a step, as caused by reboots and lost frames.
@@ -286,3 +292,36 @@ def first_weights(readings: Readings) -> Floats:
 def _student(z2: Floats) -> Floats:
     """Return Student's t weights beyond the trusted errors; what lies within keeps full weight."""
     return np.minimum((_FREEDOM + _TRUSTED**2) / (_FREEDOM + z2), 1.0)
+
+
+def common_errors(
+    measurements: Sequence[PairMeasurement], clock_of_source: Mapping[str, str], reference: str
+) -> dict[str, float]:
+    """Return the systematic part of the error of each clock of one clip, seconds.
+
+    Clocks that nothing ties to the reference, a clock, are left out, and refused measurements are
+    ignored. The systematic parts of these are taken as independent of one another.
+    """
+    ties = [
+        (clock_of_source[pair.source], clock_of_source[pair.target], pair)
+        for pair in measurements
+        if pair.accepted and not pair.is_baseline_only and pair.offset_std_s is not None
+    ]
+    tied = {reference}
+    while more := {end for *ends, _ in ties if tied & {*ends} for end in ends} - tied:
+        tied |= more
+    clocks = sorted(tied - {reference})
+    if not clocks:
+        return {}
+    used = [tie for tie in ties if tie[0] in tied and tie[0] != tie[1]]
+    place = {clock: k for k, clock in enumerate(clocks)}
+    rows = np.zeros((len(used), len(clocks)))
+    for row, (source, target, _) in zip(rows, used, strict=True):
+        for clock, sign in ((source, 1.0), (target, -1.0)):
+            if clock != reference:
+                row[place[clock]] = sign
+    std_s = np.array([max(pair.offset_std_s or 0.0, 1e-9) for *_, pair in used])
+    systematic_s = np.array([pair.systematic_std_s for *_, pair in used])
+    share = std_s.min() / std_s
+    solve = np.linalg.pinv(rows * share[:, None]) * share
+    return dict(zip(clocks, np.sqrt(solve**2 @ systematic_s**2).tolist(), strict=True))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 MOST_EPISODES = 2_000_000
+"""Twice the largest known data set (AgiBot World); ``keep.json`` lists every episode."""
 
 _STRICT: dict[str, Any] = {"extra": "forbid", "strict": True}
 
@@ -31,6 +32,7 @@ StampAt = Literal["mid_exposure_mid_row", "start_of_frame", "end_of_frame"]
 StampKind = Literal["capture", "receive", "counter", "index"]
 
 Scan = Literal["down", "up", "right", "left"]
+"""Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
 
 SCAN_DIRECTIONS: Mapping[Scan, tuple[int, int]] = {
     "down": (0, 1),
@@ -38,6 +40,7 @@ SCAN_DIRECTIONS: Mapping[Scan, tuple[int, int]] = {
     "right": (1, 0),
     "left": (-1, 0),
 }
+"""Steps from one line to the next, to the right and down."""
 
 OPPOSITE_SCANS: Mapping[Scan, Scan] = {
     "down": "up",
@@ -49,9 +52,6 @@ OPPOSITE_SCANS: Mapping[Scan, Scan] = {
 LensModel = Literal["radtan", "fisheye"]
 # How many coefficients each model takes.
 N_COEFFICIENTS: dict[str, tuple[int, ...]] = {"radtan": (4, 5, 8), "fisheye": (4,)}
-
-
-"""Twice the largest known data set (AgiBot World); ``keep.json`` lists every episode."""
 
 
 class SourceKind(StrEnum):
@@ -301,12 +301,6 @@ def clock_of(name: str, spec: SourceSpec) -> str:
     its own like every other source.
     """
     return spec.clock if spec.clock is not None else name
-
-
-"""Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
-
-
-"""Steps from one line to the next, to the right and down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ _ROLES = (
 )
 
 STAMPS_KEY = "stamps"
+"""Key of a manifest's ``units`` for the timestamps of a source."""
 
 NS_PER_UNIT: Mapping[str, int] = MappingProxyType(
     {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
@@ -66,9 +67,6 @@ _UNITS_OF_CHANNEL = {
 MAX_SPAN_S = 30 * 86400.0
 # Differences below this surely fit int64, whatever the rounding of float64.
 _EXACT_NS = 9.0e18
-
-
-"""Key of a manifest's ``units`` for the timestamps of a source."""
 
 
 def si_per_unit(unit: str) -> float | None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.errors import UsageError
-from syncaudit.graph.common_errors import common_errors
-from syncaudit.graph.course import follow_clock
+from syncaudit.graph.course import common_errors, follow_clock
 from syncaudit.model import (
     Clip,
     ClipRecord,

@@ -35,6 +35,8 @@ PROTOCOLS = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "hf", "http", "https"}
     | {"memory", "tar", "zip"}
 )
+"""Stores and archives that may be named. Others run programs, contact hosts of the local network
+or read further files by themselves (``reference``, ``simplecache``, ``webhdfs``, ``ssh``)."""
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
 _VERSION_KEYS = (
@@ -138,10 +140,6 @@ def refuse_outside(uri: str) -> None:
             path=uri,
             hint="If you trust who wrote the manifest, name its folder with --root.",
         )
-
-
-"""Stores and archives that may be named. Others run programs, contact hosts of the local network
-or read further files by themselves (``reference``, ``simplecache``, ``webhdfs``, ``ssh``)."""
 
 
 def is_url(uri: str) -> bool:

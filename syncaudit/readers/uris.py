@@ -27,6 +27,7 @@ from syncaudit.readers.access import file_system, is_outside, is_url, open_remot
 from syncaudit.readers.faults import reworded
 
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+"""Keys of a source that name files (formats, section 2)."""
 
 _CHUNK = 1 << 22
 # Git leaves this in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
@@ -40,9 +41,6 @@ IMAGES = frozenset(
     | {".webp"}
 )
 _MARKS = frozenset("*?[")
-
-
-"""Keys of a source that name files (formats, section 2)."""
 
 
 def resolve(uri: str, base_uri: str = "") -> str:

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
-from syncaudit_calibration.apply.lerobot.pairing import pair_rows
-from syncaudit_calibration.apply.lerobot.statistics import of_episode, together
+from syncaudit_calibration.apply.lerobot.files import VideoPackets, of_episode, together
+from syncaudit_calibration.apply.lerobot.rows import pair_rows
 
 from syncaudit.datasets.importing import import_dataset
 from testkit.apply_clips import calibration

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
-from syncaudit_calibration.played import is_played
+from syncaudit_calibration.outcome import is_played
 
 from syncaudit.model import Quantity
 from testkit.event_rig import Clock, camera, irregular_onsets, trigger

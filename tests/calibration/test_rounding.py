@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.adjustment import adjust
-from syncaudit_calibration.boxes import bend_boxes
+from syncaudit_calibration.box_posterior import bend_boxes
 from syncaudit_calibration.observations import observe
 from syncaudit_calibration.seed import Seed, find_seed
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from syncaudit_calibration import CalibrationError, calibrate
-from syncaudit_calibration.band_images import find_band_images
 from syncaudit_calibration.calibrate_recording import calibrate_recording
+from syncaudit_calibration.plots import find_band_images
 
 from syncaudit.datasets import load_manifest
 from syncaudit.estimators.events import find_scans

@@ -1,7 +1,7 @@
 """Pairs along which the first estimate of the clocks is propagated."""
 
 import numpy as np
-from syncaudit_calibration.links import match_all
+from syncaudit_calibration.closures import match_all
 from syncaudit_calibration.seed import _carry
 
 from syncaudit.estimators.events import Instants

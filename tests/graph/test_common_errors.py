@@ -2,7 +2,7 @@
 
 import pytest
 
-from syncaudit.graph.common_errors import common_errors
+from syncaudit.graph.course import common_errors
 from syncaudit.model import PairMeasurement
 
 CLOCKS = {name: name for name in ("cam", "imu", "can")}

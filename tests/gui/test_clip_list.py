@@ -7,12 +7,18 @@ import threading
 
 import pytest
 from pyqtgraph.Qt import QtCore
-from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
+from syncaudit_gui.viewmodel.batch import (
+    BatchList,
+    ClipRow,
+    Show,
+    SortBy,
+    read_verdict_rows,
+    summarise,
+)
 from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.session import Session
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, summarise
 from syncaudit_gui.widgets import clips_panel
-from syncaudit_gui.window.loader import MOST_THREADS, Loader
+from syncaudit_gui.window.opening_controller import MOST_THREADS, Loader
 
 from syncaudit.errors import UsageError
 from syncaudit.readers import read_source

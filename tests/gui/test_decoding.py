@@ -9,10 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
-from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
-from syncaudit_gui.decoding.camera_thread import FrameCache
-from syncaudit_gui.decoding.video import VideoFrames
+from syncaudit_calibration.apply.lerobot.files import VideoPackets
+from syncaudit_gui.decoding import CameraThread, FrameCache, FrameImage, FrameRequest, VideoFrames
 
 from syncaudit.model import FrameFiles
 from testkit.barcodes import barcode, read_barcode, write_barcodes

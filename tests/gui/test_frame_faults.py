@@ -13,7 +13,7 @@ from syncaudit_gui.viewmodel.frames import FAULT_SIGNS
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lanes import FramesLane
 from syncaudit_gui.widgets.frames_paint import frame_rows
-from syncaudit_gui.widgets.lane_tips import tip_at
+from syncaudit_gui.widgets.lane_overlay import tip_at
 from syncaudit_gui.widgets.theme import LIGHT
 
 from syncaudit.datasets import load_manifest

@@ -7,14 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
-from syncaudit_gui.viewmodel.lane_building import build_lanes
-from syncaudit_gui.viewmodel.lanes import NO_AUDIO, CurveLane, FramesLane, TierLane, TurningLane
+from syncaudit_gui.viewmodel.lanes import (
+    NO_AUDIO,
+    CurveLane,
+    FramesLane,
+    TierLane,
+    TurningLane,
+    build_lanes,
+)
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.state_groups import MAX_CURVES, group_channels
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.lane_axis import LaneAxis
+from syncaudit_gui.widgets.lane_overlay import lane_words, tip_at
 from syncaudit_gui.widgets.lane_paint import curve_colors
-from syncaudit_gui.widgets.lane_tips import lane_words, tip_at
 
 from syncaudit.model import (
     CanSpec,

@@ -12,7 +12,7 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
 from syncaudit_gui.viewmodel.timeline import DrawnClock, TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.lane_axis import AXIS_PX
-from syncaudit_gui.widgets.lane_tips import tip_at
+from syncaudit_gui.widgets.lane_overlay import tip_at
 
 from syncaudit.model import ClockMap
 

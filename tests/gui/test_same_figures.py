@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from syncaudit_gui.audits.process import run_audit
+from syncaudit_gui.audits import run_audit
 from syncaudit_gui.viewmodel.judgement import Judgement
 
 from syncaudit.model import AgreementCurve

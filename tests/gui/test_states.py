@@ -12,9 +12,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
 from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
-from syncaudit_gui.widgets.filmstrip import Arrangement
+from syncaudit_gui.widgets.filmstrip import Arrangement, CameraPane
 from syncaudit_gui.widgets.lane_paint import LanePainter
-from syncaudit_gui.widgets.pane import CameraPane
 from syncaudit_gui.window.application import (
     recent_sources,
     remember_source,

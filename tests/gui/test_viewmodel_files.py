@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
+from syncaudit_gui.viewmodel.batch import BatchList, ClipRow, Show, SortBy, read_verdict_rows
 from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.labels import Label, Labels, Nudges
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 
 from syncaudit.errors import UsageError
 from testkit.json_lines import write_json_lines

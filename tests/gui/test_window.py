@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtTest
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
-from syncaudit_gui.widgets.filmstrip import Arrangement
+from syncaudit_gui.widgets.filmstrip import CAPTION_PX, Arrangement
 from syncaudit_gui.widgets.lane_axis import AXIS_PX
-from syncaudit_gui.widgets.pane import CAPTION_PX
 
 from syncaudit.model import PairMeasurement, Verdict
 from testkit.barcode_clips import APART_S, N_FRAMES, RATE_HZ

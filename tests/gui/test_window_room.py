@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.wording import short_names
 from syncaudit_gui.widgets.covers import _columns
-from syncaudit_gui.widgets.pane import CameraPane
+from syncaudit_gui.widgets.filmstrip import CameraPane
 from syncaudit_gui.widgets.tables import PAD_PX, ROW_PX, Cell, CellTable, plain_table, tip_of
 
 from testkit.barcode_clips import write_clip, write_manifest

@@ -61,7 +61,7 @@ OPEN_DRAFTS = {
     "syncaudit/evaluation/tuning_plots.py",
     "syncaudit/simulate/encode.py",
     "syncaudit/simulate/recorders.py",
-    "calibration/syncaudit_calibration/apply/lerobot/cutting.py",
+    "calibration/syncaudit_calibration/apply/lerobot/files.py",
     "calibration/syncaudit_calibration/plan/video.py",
     "calibration/syncaudit_calibration/plots.py",
 }

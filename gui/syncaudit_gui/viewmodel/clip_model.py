@@ -14,8 +14,7 @@ from syncaudit.pipeline.reading import MARGIN_S, crop, wanted_frames, window_of
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable, Spell, find_spells
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.lane_building import build_lanes
-from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
+from syncaudit_gui.viewmodel.lanes import FramesLane, Lane, build_lanes
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import DrawnClock, Timeline, TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning

@@ -16,7 +16,7 @@ from syncaudit.datasets import ClipTable, iter_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.readers.runs import finished_run
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, ignore_progress, read_verdict_rows
+from syncaudit_gui.viewmodel.batch import ClipRow, ignore_progress, read_verdict_rows
 
 VERDICTS = "verdicts.jsonl"
 SUMMARY = "summary.json"

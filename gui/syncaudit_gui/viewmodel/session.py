@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 from syncaudit.evaluation.labels import Label
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
-from syncaudit_gui.viewmodel.batch import BatchList, SortBy
+from syncaudit_gui.viewmodel.batch import BatchList, SortBy, summarise
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.labels import Labels, Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.viewmodel.verdict_rows import summarise
 
 _DEPTH = 500
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit_gui.viewmodel.batch import Arranging, BatchList, Show, SortBy
+from syncaudit_gui.viewmodel.batch import Arranging, BatchList, ClipRow, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow
 from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.tables import Cell, CellModel, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme

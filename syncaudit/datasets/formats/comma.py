@@ -1,19 +1,25 @@
-"""Import segments recorded by openpilot on comma devices: a log, and a video per camera."""
+"""Import segments recorded by openpilot on comma devices: a log, and a video per camera.
+
+Read the messages of an openpilot log.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count, takewhile
+from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.comma_log import MAGICS, CommaLog, read_comma_log
+from syncaudit.datasets.bags.unpacking import unpack_file
 from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 from syncaudit.datasets.starter_rules import messages_in_dbc, roles_of
 from syncaudit.decode.container import read_header
@@ -44,6 +50,43 @@ _LONGEST_STANDARD = 0x7FF
 _Frame = tuple[int, int, int, bytes]
 """Publish time in ns, identifier, bus, data."""
 
+_PACKED = {b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_PLAIN = bytes(4)  # start of a message with one segment, which all of them are
+MAGICS = (*_PACKED, _PLAIN)
+"""First bytes of logs."""
+
+_SCHEMA = Path(__file__).with_name("comma.capnp")
+_FRAME = ("FrameData", attrgetter("frameId", "timestampSof", "timestampEof", "sensor"))
+_ENCODED = (
+    "EncodeIndex",
+    attrgetter("segmentNum", "segmentId", "frameId", "timestampSof", "timestampEof"),
+)
+_GPS = ("GpsLocationData", attrgetter("speed", "hasFix", "flags"))
+_SENSOR = (
+    "SensorEventData",
+    lambda event: (event.kind, event.source, event.timestamp, *event.vector.v),
+)
+_CAR = ("CarState", attrgetter("vEgoRaw", "vEgo", "yawRate", "steeringAngleDeg", "brake"))
+# Field number in `Event` to the name of its rows here, its struct, and the values to read.
+_READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
+    1: ("init", "InitData", attrgetter("dongleId", "deviceType", "version")),
+    2: ("road_frame", *_FRAME),
+    5: ("can", "CanData", attrgetter("address", "src", "dat")),
+    11: ("sensor", *_SENSOR),
+    15: ("road_encoded", *_ENCODED),
+    21: ("gps", *_GPS),
+    22: ("car", *_CAR),
+    48: ("gps_external", *_GPS),
+    70: ("driver_frame", *_FRAME),
+    74: ("wide_frame", *_FRAME),
+    76: ("driver_encoded", *_ENCODED),
+    77: ("wide_encoded", *_ENCODED),
+    **dict.fromkeys((98, 99, 100, 101), ("sensor", *_SENSOR)),
+}
+_LISTS = (5, 11)
+# Event kinds are counted in order of their numbers, without the two fields common to all events.
+_OF_ALL = (0, 67)
+
 
 class CommaFormat(LogFileFormat):
     """One clip per segment (a minute); a route is the recording.
@@ -62,7 +105,7 @@ class CommaFormat(LogFileFormat):
     _module, _package = "capnp", "pycapnp"
 
     def _load(self, path: Path) -> Any:
-        return read_comma_log(path)
+        return _read_comma_log(path)
 
     def _about(self, content: Any, log: Log) -> Mapping[str, Any]:
         _, device, _, software = next(iter(content.rows["init"]), (0, "", 0, ""))
@@ -261,3 +304,50 @@ def _candump_line(frame: _Frame) -> str:
     seconds, fraction = divmod(time_ns, 10**9)
     mark = "#" if len(data) <= 8 else "##0"
     return f"({seconds}.{fraction:09d}) can{bus} {number:0{digits}X}{mark}{data.hex()}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommaLog:
+    """Contents of a log: rows (publish time of a message in ns, its values) by name."""
+
+    rows: defaultdict[str, list[tuple[Any, ...]]]
+    n_messages: int
+    is_damaged: bool  # later messages cannot be read
+
+
+def _read_comma_log(path: Path) -> CommaLog:
+    """Return the contents of a log, up to where it breaks off or is damaged."""
+    with path.open("rb") as file:
+        begin = file.read(4)
+    kind = next((kind for magic, kind in _PACKED.items() if begin.startswith(magic)), None)
+    if kind is None:
+        return _read(path, is_damaged=False)
+    with TemporaryDirectory() as folder:
+        plain = Path(folder, "log")
+        fault = unpack_file(kind, path, plain)
+        return _read(plain, is_damaged=fault is not None)
+
+
+def _read(path: Path, *, is_damaged: bool) -> CommaLog:
+    import capnp
+
+    schema = capnp.load(str(_SCHEMA))
+    kinds = {number - sum(number > each for each in _OF_ALL): number for number in _READ}
+    rows: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    n_messages = 0
+    try:
+        for event in schema.Event.read_multiple_bytes(path.read_bytes()):
+            n_messages += 1
+            if (number := kinds.get(event.kind)) is None:
+                continue
+            name, struct, values_of = _READ[number]
+            kind = getattr(schema, struct)
+            if number in _LISTS:
+                bodies = event.body.as_list(capnp._ListSchema(kind.schema))
+            else:
+                bodies = [event.body.as_struct(kind)]
+            rows[name] += [(event.logMonoTime, *values_of(body)) for body in bodies]
+    except capnp.KjException:
+        is_damaged = True
+    is_damaged |= n_messages == 0
+    return CommaLog(rows=rows, n_messages=n_messages, is_damaged=is_damaged)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, INFO, Layout, read_info
+from syncaudit.datasets.formats.lerobot import CHUNK_SIZE, INFO, Layout, read_info
 from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, one_line
 from syncaudit.formatting import word_count, word_duration
@@ -17,12 +17,21 @@ from syncaudit.model import Clip
 from syncaudit.readers.access import is_url
 from syncaudit.writing import copy_file, make_parent, replace_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
-from syncaudit_calibration.apply.lerobot.files import PairedEpisode
-from syncaudit_calibration.apply.lerobot.own_files import OwnFiles
-from syncaudit_calibration.apply.lerobot.pairing import Pairing, pair_rows
-from syncaudit_calibration.apply.lerobot.rows import ORIGINAL, numbers_in, paired_rows
-from syncaudit_calibration.apply.lerobot.shared_files import SharedFiles
-from syncaudit_calibration.apply.lerobot.statistics import Stats, of_episode, together
+from syncaudit_calibration.apply.lerobot.files import (
+    OwnFiles,
+    PairedEpisode,
+    SharedFiles,
+    Stats,
+    of_episode,
+    together,
+)
+from syncaudit_calibration.apply.lerobot.rows import (
+    ORIGINAL,
+    Pairing,
+    numbers_in,
+    pair_rows,
+    paired_rows,
+)
 from syncaudit_calibration.apply.load import Corrections
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.targets import RECORD

@@ -1,4 +1,7 @@
-"""An audit in a separate process that can be stopped at any time, whatever it is doing."""
+"""Audits in a separate process, so that the window never blocks; no Qt in here.
+
+An audit can be stopped at any time, whatever it is doing.
+"""
 
 from __future__ import annotations
 
