@@ -7,26 +7,11 @@ import pytest
 from scipy.ndimage import uniform_filter1d
 from syncaudit_calibration import calibrate_events
 
-from syncaudit.detectors.flash.bands import date_rows
-from syncaudit.detectors.flash.edges import Edge
-from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
-from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence.flashes import FlashEdges
-from testkit.event_rig import switches
 from testkit.flash_footage import EPOCH_NS, camera, detected, errors_s, footage, half_light_s
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
-COLUMNS = (
-    "frame_index",
-    "frame_s",
-    "row_px",
-    "row_std_px",
-    "exposure_part",
-    "band",
-    "sense",
-    "half_s",
-)
 
 
 def irregular(length_s, *, duration_s=15.0, seed=3, gap_s=(0.15, 0.4)):
@@ -279,48 +264,6 @@ def test_lights_that_no_row_shows_are_intervals_too():
     assert instants_of(found).n == 0
 
 
-def edge_at(row, *, index, is_upper, row_std):
-    return Edge(
-        index=index,
-        is_upper=is_upper,
-        row=row,
-        row_std=row_std,
-    )
-
-
-def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
-    # Bright light and a tone curve cause ramps of 35 rows for an exposure of 27; bands are 134
-    # high.
-    rows = np.array([60.0, 194.0, 90.0, 224.0, 75.0, 209.0, 66.0, 200.0, 30.0])
-    edges = [
-        edge_at(row, index=i // 2, is_upper=i % 2 == 0, row_std=1.0)
-        for i, row in enumerate(rows.tolist())
-    ]
-    dated = date_rows(edges, shape=RampShape(35.0), exposure_px=27.0)
-    assert dated.half_px == pytest.approx(67.0)
-    assert dated.row == pytest.approx([127.0, 157.0, 142.0, 133.0, 97.0])
-    # An exposure closer to the band height is longer than the pulses.
-    assert date_rows(edges, shape=RampShape(35.0), exposure_px=110.0).half_px == (
-        pytest.approx(17.5)
-    )
-
-
-def test_heights_of_bands_that_scatter_widen_the_latency():
-    # Edges bent by the image border are off by rows, and so is the height of all bands.
-    upper = np.array([20.0, 50.0, 80.0, 110.0, 140.0, 300.0])
-    lower = upper[:5] + np.array([130.0, 138.0, 125.0, 134.0, 128.0])
-    rows = np.sort(np.concatenate([upper, lower]))
-    at = {row: i for i, row in enumerate([*upper, *lower])}
-    edges = [
-        edge_at(row, index=at[row] % 6, is_upper=at[row] < 6, row_std=0.5) for row in rows.tolist()
-    ]
-    dated = date_rows(edges, shape=RampShape(27.0), exposure_px=27.0, half_std_px=2.0)
-    assert dated.half_px == pytest.approx(65.0, abs=4.0)
-    assert 1.5 < dated.half_std_px < 5.0
-    single = dated.index == 5
-    assert np.all(dated.row_std[single] > 2.0)
-
-
 def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
     # Unstated line delay, and no band with both edges in view: the readout fits within a period.
     timing = {"exposure_s": 0.03, "line_delay_s": 5e-5}
@@ -414,33 +357,3 @@ def test_lamps_that_are_brighter_at_first_are_dated(sag_s):
     assert np.sqrt(np.mean(off_s**2)) < 2e-4
     std_s = found.row_std_px[found.by_rows] * 6e-5
     assert np.mean(np.abs(off_s) < 1.96 * np.hypot(std_s, found.edge_shift_std_s)) > 0.85
-
-
-def test_edges_of_lights_that_stay_on_are_never_those_of_pulses():
-    # Ramps shorter than the exposure, as of a lamp that goes on with a bright half-wave.
-    edges = [edge_at(100.0 + 9 * k, index=k, is_upper=k % 2 == 0, row_std=1.0) for k in range(12)]
-    fitted = {"shape": RampShape(90.0), "exposure_px": 120.0}
-    assert not date_rows(edges, **fitted).sense.any()
-    found = date_rows(edges, **fitted, stays=True)
-    assert found.sense.tolist() == [1, -1] * 6
-    assert not found.part.any()
-
-
-def test_switches_that_no_row_dates_lie_between_two_frames():
-    rng = np.random.default_rng(2)
-    switches_s = np.cumsum(rng.uniform(0.3, 0.9, 60)) + 1.0
-    whole = switches(rng, switches_s, name="cam")
-    after = np.searchsorted(np.unique(whole.watched_s), switches_s)
-    columns = (after - 1, after, whole.frame_s - 0.05, whole.frame_s + 0.05, whole.sense)
-    some = with_intervals(
-        dataclasses.replace(whole, **{name: getattr(whole, name)[:20] for name in COLUMNS}),
-        BetweenFrames(*(own[:40] for own in columns)),
-    )
-    found = with_intervals(some, BetweenFrames(*columns))
-    assert np.all(np.diff(found.frame_s) > 0.0)
-    assert found.sense.tolist() == whole.sense.tolist()
-    # What is dated, or known to an interval already, stays as it is.
-    kept = np.isin(found.frame_s, some.frame_s)
-    assert kept.sum() == some.frame_s.size
-    np.testing.assert_array_equal(found.half_s[kept], some.half_s)
-    np.testing.assert_allclose(found.half_s[~kept], 0.05)
