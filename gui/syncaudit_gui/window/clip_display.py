@@ -6,7 +6,7 @@ from syncaudit_gui.viewmodel.comparing import compare
 from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.widgets.panels import WindowPanels
-from syncaudit_gui.window.audit_controller import Auditor
+from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.player import Player, SoundOutput
 
 # Frames decoded ahead of the cursor during playback.

@@ -9,7 +9,8 @@ from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.window.actions import Actions
-from syncaudit_gui.window.audit_controller import AuditController, Auditor
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.clip_display import ClipDisplay
 from syncaudit_gui.window.decision_controller import DecisionController
 from syncaudit_gui.window.key_input import KeyInput
