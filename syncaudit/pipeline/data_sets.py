@@ -17,7 +17,7 @@ from typing import cast
 
 import numpy as np
 
-from syncaudit.dsp.robust import RandomEffects, fit_random_effects
+from syncaudit.dsp.random_effects import RandomEffects, fit_random_effects
 from syncaudit.graph.solve import solve_clocks
 from syncaudit.model import (
     Clip,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.dsp.robust import fit_random_effects
+from syncaudit.dsp.random_effects import fit_random_effects
 
 WIDTH_S = 4.0
 OFFSET_S = -0.094

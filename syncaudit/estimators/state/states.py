@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.robust import fit_random_effects
+from syncaudit.dsp.random_effects import fit_random_effects
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import search_range
