@@ -4,12 +4,16 @@ Outside packages add a `Detector` through the entry-point group ``syncaudit.dete
 same way as estimators (`syncaudit.estimators`).
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from syncaudit.detectors.flash.detector import FlashDetector
 from syncaudit.detectors.frames.audit import ImageAuditor
 from syncaudit.detectors.frames.motion import ImageMotionDetector
-from syncaudit.detectors.protocol import Detector
 from syncaudit.detectors.rotation.detector import RotationDetector, choose_increments
 from syncaudit.detectors.signals import (
     detect_motion,
@@ -22,7 +26,7 @@ from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.speech import audit_tier, find_band_energies, find_spoken_tier, spoken_tier
 from syncaudit.detectors.stamps.streams import audit_streams
 from syncaudit.detectors.taps import find_taps
-from syncaudit.model import AudioStream, EventStream, SignalStream
+from syncaudit.model import AudioStream, EventStream, SignalStream, Stream
 from syncaudit.plugins import DETECTORS, with_added
 
 __all__ = [
@@ -42,6 +46,30 @@ __all__ = [
     "spoken_tier",
     "why_no_state",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """One way to find evidence in the samples of a stream (frames have their own pass).
+
+    Parameters
+    ----------
+    name : str
+        Unique among all detectors.
+    takes : type
+        Type of the streams it accepts.
+    fills : str
+        Field of `syncaudit.model.ClipEvidence` that holds its results, by source.
+    find : callable
+        Takes a stream and returns evidence, or None if there is none. It never raises because of
+        a stream's content.
+    """
+
+    name: str
+    takes: type[Stream]
+    fills: str
+    find: Callable[[Any], object | None]
+
 
 _BUILT_IN = (
     Detector(name="strobe", takes=SignalStream, fills="flashes", find=find_strobe),

@@ -29,6 +29,7 @@ from syncaudit.model.clocks import (
     EdgeResidual,
     LoopClosure,
 )
+from syncaudit.model.evidence import ClipEvidence, Evidence
 from syncaudit.model.evidence.activity import (
     Activity,
     BandEnergies,
@@ -38,7 +39,6 @@ from syncaudit.model.evidence.activity import (
     RotationIncrements,
     SpokenTier,
 )
-from syncaudit.model.evidence.clip_evidence import ClipEvidence, Evidence
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
 from syncaudit.model.findings import (
     ArrivalAudit,
