@@ -61,13 +61,30 @@ def test_cameras_of_different_rates_show_that_they_are_upside_down():
     assert scans.found == {"cam_0": "up", "cam_1": "up"}
 
 
-def test_directions_are_not_decided_by_matches_that_are_just_significant(monkeypatch):
-    # What four cameras of one rate matched, all read downwards, in a recording of LEDs.
-    down = {(0, 1): 13.8, (0, 2): 49.6, (0, 3): 38.9, (2, 3): 9.7}
-    up = {(0, 1): 25.1, (0, 2): 25.9, (0, 3): 40.1, (1, 3): 11.2, (2, 3): 25.1}
+@pytest.mark.parametrize(
+    ("down", "refused", "up"),
+    [
+        # Just significant, in a recording of LEDs.
+        (
+            {(0, 1): 13.8, (0, 2): 49.6, (0, 3): 38.9, (2, 3): 9.7},
+            {},
+            {(0, 1): 25.1, (0, 2): 25.9, (0, 3): 40.1, (1, 3): 11.2, (2, 3): 25.1},
+        ),
+        # A dense strobe: what matches is refused here and accepted there for the order of pulses.
+        ({(0, 1): 690.0, (2, 3): 690.0}, {(0, 2): 608.0}, {(0, 1): 690, (2, 3): 629, (0, 2): 499}),
+    ],
+)
+def test_directions_are_not_decided_by_matches_that_hold_either_way(monkeypatch, down, refused, up):
+    # What four cameras of one rate matched, all read downwards.
     weights = {
-        frozenset((f"cam_{k}", scan) for k in pair): weight
-        for scan, matched in (("down", down), ("up", up))
+        frozenset((f"cam_{k}", scan) for k in pair): scans_module._Weight(
+            accepted=is_accepted * weight, agreeing=weight
+        )
+        for scan, is_accepted, matched in (
+            ("down", True, down),
+            ("down", False, refused),
+            ("up", True, up),
+        )
         for pair, weight in matched.items()
     }
     monkeypatch.setattr(scans_module, "_weights", lambda *_: weights)

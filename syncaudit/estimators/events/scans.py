@@ -37,9 +37,21 @@ READ_UP = "is_read_up"
 
 _Options = Mapping[str, Mapping[Scan | None, Instants]]
 _Assignment = dict[str, Scan | None]
-
 _Choice = tuple[str, Scan | None]
-_Weights = dict[frozenset[_Choice], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weight:
+    """Minus the log of the chance of a match; 0 where it is refused, or where chance explains it.
+
+    One that is refused since another offset explains as much agrees all the same.
+    """
+
+    accepted: float = 0.0
+    agreeing: float = 0.0
+
+
+_Weights = Mapping[frozenset[_Choice], _Weight]
 
 MIN_PULSES = 5
 # Programs hold pulses to this share of their length; the gaps between irregular pulses differ by
@@ -174,16 +186,18 @@ def _options(
 
 
 def _weights(options: _Options, max_offset_s: float) -> _Weights:
-    """Return minus the log of the chance of every pair of options that matches."""
-    weights: _Weights = {}
+    """Match every pair of options."""
+    weights = {}
     for one, other in itertools.combinations(sorted(options), 2):
         for (scan, events), (other_scan, others) in itertools.product(
             options[one].items(), options[other].items()
         ):
             match = match_events(events, others, max_offset_s=max_offset_s, check_periods=False)
-            if match.why is None:
-                weight = -math.log(max(match.chance, 1e-300))
-                weights[frozenset({(one, scan), (other, other_scan)})] = weight
+            weight = -math.log(max(match.chance, 1e-300))
+            if weight > MARGIN:
+                weights[frozenset({(one, scan), (other, other_scan)})] = _Weight(
+                    accepted=weight if match.why is None else 0.0, agreeing=weight
+                )
     return weights
 
 
@@ -211,33 +225,37 @@ def _lead(one: _Assignment, other: _Assignment, weights: _Weights, options: _Opt
 
     Where only one of two sources that date instants is read otherwise, one of the two matches is
     chance. Any other pair is of the same lights either way, and where it does not match, it may
-    have been just short of it.
+    have been just short of it. A match that is refused because it is ambiguous weakens an accepted
+    one, but speaks for neither assignment.
     """
     lead = 0.0
     for pair, changed in zip(_pairs(one), _pairs(other), strict=True):
         kept = set(pair) & set(changed)
         is_chance = any(not options[name][scan].half_s.all() for name, scan in kept)
         floor = 0.0 if is_chance else MARGIN
-        a, b = (max(each, floor) for each in _weights_of((pair, changed), weights))
+        ours, theirs = _weights_of((pair, changed), weights)
+        a = max(ours.accepted, min(ours.agreeing, theirs.accepted), floor)
+        b = max(theirs.accepted, min(theirs.agreeing, ours.accepted), floor)
         lead += a - b if a < b or a > MORE * b else 0.0
     return lead
 
 
 def _total(chosen: _Assignment, weights: _Weights) -> float:
-    return sum(_weights_of(_pairs(chosen), weights))
+    return sum(each.accepted for each in _weights_of(_pairs(chosen), weights))
 
 
 def _weight_of(name: str, chosen: _Assignment, weights: _Weights) -> float:
     own = name, chosen[name]
-    return sum(_weights_of([(own, each) for each in chosen.items() if each != own], weights))
+    pairs = [(own, each) for each in chosen.items() if each != own]
+    return sum(each.accepted for each in _weights_of(pairs, weights))
 
 
 def _pairs(chosen: _Assignment) -> list[tuple[_Choice, _Choice]]:
     return list(itertools.combinations(sorted(chosen.items(), key=lambda each: each[0]), 2))
 
 
-def _weights_of(pairs: Sequence[tuple[_Choice, _Choice]], weights: _Weights) -> list[float]:
-    return [weights.get(frozenset(pair), 0.0) for pair in pairs]
+def _weights_of(pairs: Sequence[tuple[_Choice, _Choice]], weights: _Weights) -> list[_Weight]:
+    return [weights.get(frozenset(pair), _Weight()) for pair in pairs]
 
 
 def without_ends(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
