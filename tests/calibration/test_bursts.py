@@ -93,9 +93,30 @@ def test_the_refusal_says_that_flashes_come_in_bursts():
     onsets_s = _bursts(rng, 8.0, 6)
     lit = _whole(rng, onsets_s).values()
     found = match_events(*map(instants_of, lit))
-    assert "flashes come in bursts" in found.why
+    assert "flashes come nearly evenly or in bursts" in found.why
     assert found.period_s is not None
     assert not measure_flashes(*lit).accepted
+
+
+@pytest.mark.parametrize("seed", [2, 4, 9, 11, 15, 19, 20, 21])
+def test_almost_even_pulses_are_not_matched_a_pulse_apart(seed):
+    # Cameras of one rate that never watch at the same time: one was matched with another's pulses.
+    rng = np.random.default_rng(seed)
+    pitch_s = (0.010, 0.014, 0.016)[seed % 3]
+    onsets_s = np.cumsum(pitch_s * rng.uniform(0.95, 1.05, int(15.0 / pitch_s)))
+    phase_s = rng.uniform(0.0, 1.0 / 12.0)
+    one, other = (
+        camera(
+            rng,
+            onsets_s,
+            name=name,
+            exposure_s=exposure_s,
+            line_delay_s=2e-5,
+            phase_s=phase_s + late_s,
+        )
+        for name, exposure_s, late_s in (("a", 0.002, 0.0), ("b", 0.004, 0.03))
+    )
+    assert not measure_flashes(one, other).accepted
 
 
 def test_a_trigger_that_sees_every_pulse_confirms_the_ends_of_bursts():

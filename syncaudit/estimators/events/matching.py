@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from syncaudit.dsp.robust import mad_std
 from syncaudit.estimators.events.chance import chance_of_intervals, chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
 from syncaudit.estimators.events.hypotheses import (
@@ -19,7 +20,13 @@ from syncaudit.estimators.events.hypotheses import (
 )
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask, sensed_beside
 from syncaudit.estimators.events.missed import may_be_off_by_pulse
-from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
+from syncaudit.estimators.events.pair_fit import (
+    GATE_SIGMAS,
+    EventMatch,
+    fit_pair,
+    gates_s,
+    residuals_s,
+)
 from syncaudit.estimators.events.voting import find_period, find_repeat, vote
 from syncaudit.formatting import word_duration
 
@@ -336,7 +343,12 @@ def _without_runner_up(
         n_conflicts = n_conflicts_of(best, other)
         if n_conflicts > n_runner_up:
             n_runner_up, runner_up = n_conflicts, other
-    repeat_s = _repeat_of(source, target, range_s)
+    found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
+    found = widen(source, target, found, MIN_WINDOW_S)
+    # A train repeats itself where its distances differ by no more than the matched events scatter.
+    off_s = residuals_s(found.fit, source, target, found.i, found.j)
+    scatter_s = GATE_SIGMAS * mad_std(off_s)
+    repeat_s = _repeat_of(source, target, range_s, scatter_s)
     if _is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
         period_s = repeat_s or 0.0
         if runner_up is not None:
@@ -353,15 +365,16 @@ def _without_runner_up(
                 f"themselves {apart} later; use an irregular train, or record longer"
             )
         return _refused(source, target, why, figures, period_s=period_s, n_runner_up=n_runner_up)
-    found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
-    if repeat_s is not None and may_be_off_by_pulse(source, target, found.fit, repeat_s):
+    is_scattered = scatter_s > float(np.median(gates_s(source, target, found.i, found.j)))
+    if repeat_s is not None and may_be_off_by_pulse(
+        source, target, found.fit, repeat_s, is_scattered=is_scattered
+    ):
         why = (
-            f"flashes come in bursts ({word_duration(repeat_s)} apart), of which each source may "
-            "show other flashes: the match may be off by one flash; record longer, or use an "
-            "irregular train"
+            f"flashes come nearly evenly or in bursts ({word_duration(repeat_s)} apart), of which "
+            "each source may show other flashes: the match may be off by one flash; record "
+            "longer, or use an irregular train"
         )
         return _refused(source, target, why, figures, period_s=repeat_s, n_runner_up=n_runner_up)
-    found = widen(source, target, found, MIN_WINDOW_S)
     return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)
 
 
@@ -383,11 +396,14 @@ def _is_doubtful(
     return bool(n_shared > MAX_SHARED * n_best or n_best - n_shared < MIN_LEAD)
 
 
-def _repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:
-    """Return after how long one of the trains repeats itself, or None."""
+def _repeat_of(
+    source: Instants, target: Instants, range_s: float, scatter_s: float = 0.0
+) -> float | None:
+    """Return after how long one of the trains repeats itself, within a scatter, or None."""
     for events in (source, target):
         everything = np.arange(events.n)
-        tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
+        gate_s = float(np.median(gates_s(events, events, everything, everything)))
+        tolerance_s = max(gate_s, scatter_s)
         found = find_repeat(events.main_sense_s, tolerance_s=tolerance_s, max_lag_s=range_s)
         if found is not None:
             return found

@@ -274,13 +274,17 @@ def views_of(item: EventEvidence, line_delay_s: float, border: float = BORDER) -
     return np.concatenate([edge[:, None] + inner_s for edge in edges_s])
 
 
-def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat_s: float) -> bool:
+def may_be_off_by_pulse(
+    source: Instants, target: Instants, fit: PairFit, repeat_s: float, *, is_scattered: bool
+) -> bool:
     """Return whether the events come in bursts, and their ends do not confirm the match.
 
     Under a map that is off by a pulse or more, the last pulse of a burst that a source shows is its
     last pulse at least as often as the source shows any pulse; then the other source, if it has a
     full view, shows nothing where the map predicts an event. The number of such contradictions is
     binomial. The ends of the bursts exclude a shift to one side, their beginnings to the other.
+    Without bursts, matched events that scatter as widely as the train's own distances do may be any
+    pulses of an almost even train.
 
     Parameters
     ----------
@@ -290,10 +294,12 @@ def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat
         The match.
     repeat_s : float
         After how long one of them repeats itself.
+    is_scattered : bool
+        Whether the matched events scatter by more than their errors allow.
     """
     sides = _Side.of(source, fit, repeat_s), _Side.of(target, fit, repeat_s, is_target=True)
     if min(side.n_bursts for side in sides) < MIN_BURSTS:
-        return False
+        return is_scattered
     for is_early in (False, True):
         n_unseen = n_in_view = 0
         expected = 0.0
