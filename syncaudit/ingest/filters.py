@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,6 +13,9 @@ from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.ingest.verdict_index import VerdictIndex
 
 _Sample = TypeVar("_Sample")
+# Parts of a WebDataset sample that may be its manifest row: the one added to a copied sample, and
+# the one that other clips are packed with.
+_ROW_PARTS = ("syncaudit.json", "json")
 
 
 class PassedDataset(Generic[_Sample]):
@@ -86,9 +91,15 @@ def torch_stream(
 def _ids_of(sample: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the possible clip ids of a WebDataset sample, the likeliest first.
 
-    ``shard/key``, as written by `syncaudit manifest webdataset`, since keys may repeat between
-    shards; or the key alone, as in a user's own manifest.
+    That of the manifest row which `syncaudit export-shards` adds; ``shard/key``, as written by
+    `syncaudit manifest webdataset`, since keys may repeat between shards; or the key alone, as in a
+    user's own manifest.
     """
+    for content in filter(None, map(sample.get, _ROW_PARTS)):
+        with suppress(ValueError, TypeError, RecursionError):  # the data set's own part
+            row = content if isinstance(content, dict) else json.loads(content)
+            if isinstance(row, dict) and {"clip_id", "sources"} <= row.keys():
+                return (str(row["clip_id"]),)
     key = str(sample["__key__"]).removeprefix("./")
     url = str(sample.get("__url__", ""))
     shard = url.rstrip("/").rpartition("/")[2].removesuffix(".tar")
@@ -100,7 +111,8 @@ def passed_samples(
 ) -> Callable[[Iterable[Mapping[str, Any]]], Iterator[Mapping[str, Any]]]:
     """Return a stage for WebDataset pipelines: ``WebDataset(urls).compose(passed_samples(v))``.
 
-    By default the clip id is ``shard/key``, or the key if only that has a verdict.
+    By default the clip id is that of the manifest row in samples of `syncaudit export-shards`, else
+    ``shard/key``, or the key if only that has a verdict.
     """
 
     def known_id(sample: Mapping[str, Any]) -> str:

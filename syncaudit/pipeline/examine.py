@@ -55,6 +55,7 @@ from syncaudit.pipeline.reading import (
 )
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Policy, load_policy
+from syncaudit.readers.uris import name_originals
 
 # Keeps a clip from passing, now and when it is judged again by another policy.
 SCREENED = Finding.warning(
@@ -185,7 +186,8 @@ def examine(
         pictures={
             name: replace(
                 audit,
-                first_error=audit.first_error and without_base(audit.first_error, clip.base_uri),
+                first_error=audit.first_error
+                and without_base(name_originals(audit.first_error), clip.base_uri),
             )
             for name, audit in evidence.pictures.items()
         },

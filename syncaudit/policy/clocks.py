@@ -156,7 +156,7 @@ def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckR
     message = (
         f"{name} jumps {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
-        f"{_word_slip(estimate.step_s, estimate.step_std_s or 0.0, case.period_s, z)}"
+        f"{_word_slip(case, estimate.step_s, estimate.step_std_s or 0.0)}"
     )
     return rejected(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit)
 
@@ -175,7 +175,7 @@ def _judge_offset(
     case: ClockCase, estimate: ClockEstimate, course: Sequence[Course], moment: str
 ) -> CheckResult:
     """Judge the offset at every instant; find which of offset, drift and step exceeds the limit."""
-    name, limit, z, period_s = case.name, case.limits.offset_s, case.z, case.period_s
+    name, limit, z = case.name, case.limits.offset_s, case.z
     standings = [compare(point.value_s, point.std_s, limit, z) for point in course]
     overall = worst(standings)
     if overall is Equivalence.INSIDE:
@@ -183,7 +183,7 @@ def _judge_offset(
     if overall is Equivalence.INCONCLUSIVE:
         return _unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
-    slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
+    slip = _word_slip(case, estimate.step_s or 0.0, estimate.step_std_s or 0.0)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
     half = "from then on" if estimate.is_step_past else "before"
     if (
@@ -207,8 +207,8 @@ def _judge_offset(
         moment_text = f" {half}, as its clock jumps {moment}" if beyond_step else ""
         message = (
             f"{name} is {figure}{beyond}{moment_text}; limit {word_duration(limit)}"
-            f"{_word_hidden(point.value_s, period_s) if case.is_counted else ''}"
-            f"{'' if case.is_counted else _word_slip(point.value_s, point.std_s, period_s, z)}"
+            f"{_word_hidden(point.value_s, case.period_s) if case.is_counted else ''}"
+            f"{'' if case.is_counted else _word_slip(case, point.value_s, point.std_s)}"
         )
     else:
         outside = [p for p, s in zip(course, standings, strict=True) if s is Equivalence.OUTSIDE]
@@ -259,16 +259,20 @@ def _too_uncertain(
     )
 
 
-def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> str:
+def _word_slip(case: ClockCase, size_s: float, std_s: float) -> str:
     """Report that a size is a whole number of frame periods, if it is known precisely enough.
 
     A chance hit is one in five at worst: the interval must be shorter than a tenth of the period
-    to either side.
+    to either side. What is longer than the clip is rather another epoch: whole seconds, and so
+    whole periods, by itself.
     """
-    if period_s is None or not period_s > 0.0 or z * std_s > 0.1 * period_s:
+    period_s, interval_s = case.period_s, case.z * std_s
+    if period_s is None or not period_s > 0.0 or interval_s > 0.1 * period_s:
         return ""
     n = round(abs(size_s) / period_s)
-    if n < 1 or abs(abs(size_s) - n * period_s) > max(z * std_s, _SAME_PERIOD * period_s):
+    if n < 1 or abs(size_s) > case.span_s:
+        return ""
+    if abs(abs(size_s) - n * period_s) > max(interval_s, _SAME_PERIOD * period_s):
         return ""
     what = "lost" if size_s > 0.0 else "doubled"
     return (

@@ -34,7 +34,7 @@ from syncaudit.readers.faults import assumed_rate, noted, too_long_a_name
 from syncaudit.readers.signals import read_arrivals, read_events, read_imu, read_state
 from syncaudit.readers.tables import rows_near
 from syncaudit.readers.transcript import read_transcript
-from syncaudit.readers.uris import files_named, resolve
+from syncaudit.readers.uris import files_named, name_originals, resolve
 
 __all__ = ["READERS", "read_source"]
 
@@ -104,6 +104,7 @@ def read_source(
         stream: Stream = reader(name, near, base_uri)
     except SyncAuditError as error:
         error.source = error.source or name
+        error.path = error.path and name_originals(error.path)
         if (
             isinstance(error, ClipInputError)
             and error.machine_fault is None  # nothing was read that could be quoted

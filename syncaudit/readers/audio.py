@@ -166,12 +166,12 @@ def _read_sound(path: Path, uri: str) -> tuple[SoundTrack, str | None]:
     except StreamReadError:
         raise
     except (soundfile.LibsndfileError, OSError, TypeError, ValueError, MemoryError) as error:
-        refused = " ".join(str(error).split())
+        refused = _without_path(error)
     try:
         track = decode_sound(str(path))
     except StreamReadError as error:
         raise StreamReadError(
-            f"cannot be read as sound (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
+            f"cannot be read as sound (libsndfile: {refused}; FFmpeg: {error.message})",
             code=error.code,
             path=uri,
             hint="Expected wav, flac, ogg, mp3 or a video with an audio track.",
@@ -197,7 +197,7 @@ def _read_with_soundfile(path: Path) -> tuple[SoundTrack, str | None]:
             try:
                 block = file.read(_BLOCK, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
-                damage = f"it cannot be decoded to its end ({error})"
+                damage = f"it cannot be decoded to its end ({_without_path(error)})"
                 with suppress(StreamReadError):  # FFmpeg keeps samples that libsndfile gives up
                     blocks = [decode_sound(str(path)).samples]
                 break
@@ -214,6 +214,11 @@ def _read_with_soundfile(path: Path) -> tuple[SoundTrack, str | None]:
         damage = f"its header declares {n_declared} samples, {len(samples)} are there"
     track = SoundTrack(rate_hz=rate_hz, samples=samples, n_errors=0, start_s=0.0)
     return track, damage or _cut_wav(path)
+
+
+def _without_path(error: Exception) -> str:
+    """Return the words of libsndfile alone: the path may be that of a local copy."""
+    return str(getattr(error, "error_string", error)).strip().rstrip(".")
 
 
 def _cut_wav(path: Path) -> str | None:

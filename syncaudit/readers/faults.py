@@ -216,7 +216,7 @@ def longest_hang(
     if len(time_ns) < 2 * _HANG_ROWS or not channels:
         return None
     is_new = np.ones(len(time_ns) + 1, dtype=np.bool_)
-    is_new[1:-1] = np.any([np.any(np.diff(c.values, axis=0), axis=1) for c in channels], axis=0)
+    is_new[1:-1] = np.any([np.any(c.values[1:] != c.values[:-1], axis=1) for c in channels], axis=0)
     starts = np.flatnonzero(is_new)
     lengths = np.diff(starts)
     longest = int(np.argmax(lengths))

@@ -25,6 +25,7 @@ from syncaudit.model import (
     ReasonCode,
     SignalStream,
     StateSpec,
+    is_usable,
 )
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, Table
@@ -130,7 +131,7 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
 
 def _looks_like_g(values: NDArray[np.float64], uri: str) -> list[Finding]:
     some = values[:: max(1, len(values) // _MOST_SHOWING)]
-    some = some[np.isfinite(some).all(axis=1)]
+    some = some[is_usable(some).all(axis=1)]
     if len(some) < _MIN_SHOWING:
         return []
     low, size, high = np.quantile(np.linalg.norm(some, axis=1), (0.25, 0.5, 0.75))

@@ -41,6 +41,7 @@ IMAGES = frozenset(
     | {".webp"}
 )
 _MARKS = frozenset("*?[")
+_ORIGINS: dict[str, str] = {}  # of each local copy made by this process, its URI
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
@@ -186,7 +187,15 @@ def keep_local(uri: str, scratch: Path) -> Path:
             part.unlink()
             raise
     part.replace(target)
+    _ORIGINS[str(target)] = uri
     return target
+
+
+def name_originals(text: str) -> str:
+    """Return a message about local copies with the URIs that they were copied from."""
+    for copy, uri in _ORIGINS.items():
+        text = text.replace(copy, uri)
+    return text
 
 
 def _opened(uri: str) -> BinaryIO:

@@ -43,9 +43,9 @@ def _rows_with(*keys: str) -> Callable[[bytes], bool]:
 
     def has(head: bytes) -> bool:
         line, newline, _ = head.partition(b"\n")
-        if not newline and len(head) >= HEAD_BYTES:  # a row longer than the part read
-            return _object_with(*keys)(line)
         row = _parsed(line)
+        if row is None and not newline:  # cut off by a full disk, or longer than the part read
+            return _object_with(*keys)(line)
         return isinstance(row, dict) and all(key in row for key in keys)
 
     return has

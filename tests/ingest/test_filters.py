@@ -1,5 +1,6 @@
 """Filters of map-style, streaming, WebDataset, Ray and Hugging Face data."""
 
+import json
 import pickle
 
 import numpy as np
@@ -59,6 +60,16 @@ def test_webdataset_stage(verdicts):
     stage = passed_samples(verdicts)
     samples = [{"__key__": name, "n": n} for name, n in SAMPLES]
     assert [s["n"] for s in stage(iter(samples))] == [0, 2, 4]
+
+
+@pytest.mark.parametrize("part", ["syncaudit.json", "json"])
+def test_exported_samples_name_their_clip(verdicts, part):
+    rows = [json.dumps({"clip_id": name, "sources": {}}).encode() for name, _ in SAMPLES]
+    samples = [{"__key__": "a", "__url__": "shard-000000.tar", part: row} for row in rows]
+    admitted = list(passed_samples(verdicts)(samples))
+    assert [sample[part] for sample in admitted] == [rows[0], rows[2], rows[4]]
+    labels = [{"__key__": "a", part: content} for content in (b"[", b'{"clip_id": "b"}', [1])]
+    assert list(passed_samples(verdicts)(labels)) == labels  # belong to the data set
 
 
 def test_rows_for_ray_and_hugging_face(verdicts):

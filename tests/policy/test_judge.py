@@ -197,6 +197,7 @@ def test_step_outside_the_clip_does_not_count() -> None:
         (-1 / 12 + 0.001, 0.001, ": exactly 1 frame period, likely 1 frame doubled and"),
         (0.035, 0.001, None),
         (2 / 12, 0.02, None),  # any offset would fit
+        (60.0, 0.001, None),  # longer than the clip: another epoch
     ],
 )
 def test_offset_of_whole_frame_periods_smells_of_lost_frames(

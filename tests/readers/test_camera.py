@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from syncaudit import audit
 from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
-from syncaudit.model import CameraSpec, CameraStream, Distortion, Severity
+from syncaudit.model import CameraSpec, CameraStream, Clip, Distortion, Severity
 from syncaudit.readers import read_source
+from syncaudit.readers.access import Roots, within_roots
 from syncaudit.readers.camera import read_camera
 from testkit.late_tracks import write_late
 from testkit.places import real_recording
@@ -201,6 +204,30 @@ def test_member_of_a_tar_is_read(samples: Mapping[str, Any], tmp_path: Path) -> 
         shard.add(tmp_path / "a.mp4", "000.cam.mp4")
     spec = CameraSpec(uri="tar://000.cam.mp4::shard.tar", timestamps="s.csv")
     assert camera(spec, tmp_path).findings == ()
+
+
+@pytest.mark.parametrize(("stop", "message"), [(500, "moov atom"), (None, r"\(first: tar:")])
+def test_faults_of_a_member_of_a_tar_are_told_by_its_name(
+    samples: Mapping[str, Any], tmp_path: Path, stop: int | None, message: str
+) -> None:
+    import tarfile
+
+    sample = samples["camera a.mp4"]
+    sample.put(tmp_path)
+    content = bytearray((tmp_path / "a.mp4").read_bytes())
+    data = content.index(b"mdat") + 4
+    content[data + 900 : data + 9000] = b"\xff" * 8100
+    (tmp_path / "a.mp4").write_bytes(content[:stop])
+    with tarfile.open(tmp_path / "shard.tar", "w") as shard:
+        shard.add(tmp_path / "a.mp4", "000.cam.mp4")
+    spec = CameraSpec(uri="tar://000.cam.mp4::shard.tar", timestamps="s.csv")
+    clip = Clip(clip_id="a", recording_id="a", sources={"cam": spec}, base_uri=f"{tmp_path}/")
+    with within_roots(Roots(places=(str(tmp_path),))):
+        verdict = audit(clip)
+    faults = [f.message for f in verdict.reasons if f.code in ("corrupt", "unreadable")]
+    assert any(re.search(message, fault) for fault in faults)
+    assert all(fault.startswith("tar://000.cam.mp4::shard.tar: ") for fault in faults)
+    assert not any("syncaudit-" in fault for fault in faults)
 
 
 @pytest.mark.realdata

@@ -46,6 +46,14 @@ def test_values_that_repeat_for_other_reasons_are_not(tmp_path, values):
     assert read(tmp_path, values).findings == ()
 
 
+@pytest.mark.parametrize("marker", [np.inf, 1e300])
+def test_markers_for_no_value_are_only_counted(tmp_path, marker):
+    values = noise()
+    values[:, 3:] = marker
+    (finding,) = read(tmp_path, values).findings
+    assert finding.code is ReasonCode.NON_FINITE
+
+
 def test_sample_held_for_a_moment_is_not(tmp_path):
     values = noise()
     values[700:720] = values[700]

@@ -90,6 +90,7 @@ def test_very_long_names_have_drafts(tmp_path):
         (Signature.SARIF, '{"runs": [{"tool": {"driver": {"name": "syncaudit"}}}]}'),
         (Signature.SUMMARY, '{\n "version": 1, "complete": true, "clips": {}}'),
         (Signature.VERDICTS, '{"clip_id": "a", "verdict": "pass"}\n'),
+        (Signature.VERDICTS, '{"clip_id": "a", "verdict": "pass", "reas'),  # the disk was full
         (Signature.MANIFEST, MANIFEST),
         (Signature.CALIBRATION, '{"version": 1, "reference": "a", "sources": {}}'),
         (Signature.KEEP, '{\n "dataset": "a", "keep": []}'),

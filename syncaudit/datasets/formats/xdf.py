@@ -22,6 +22,7 @@ _BEGAN_ANEW = (
     "step: the clock of the stream began anew, which pyxdf cannot follow: its stamps are those of "
     "the device, as they were recorded"
 )
+_UNFINISHED = "corrupt: the stream has no end mark: the recording was cut off, or never closed"
 _UNSAFE = re.compile(r"\W+")
 
 
@@ -73,7 +74,10 @@ def _logged(stream: Mapping[str, Any], recorded_s: Sequence[Floats]) -> Logged |
     findings = _jumps(info["clock_segments"], times_s.size)
     if np.any(np.diff(own_s) < -_ANEW_S):
         times_s, findings = own_s, [_BEGAN_ANEW]
-    stamps = {"timestamp_ns": np.rint(1e9 * times_s).astype(np.int64)}
+    if stream.get("footer") is None:
+        findings.append(_UNFINISHED)
+    with np.errstate(invalid="ignore"):  # no number, or too large: the least one, far backwards
+        stamps = {"timestamp_ns": np.rint(1e9 * times_s).astype(np.int64)}
     if _text(info, "channel_format") == "string":
         return Logged(columns=stamps, row={"kind": "events"}, findings=findings)
     values = np.asarray(stream["time_series"], dtype=np.float64)

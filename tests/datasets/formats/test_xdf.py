@@ -103,8 +103,22 @@ def test_streams_that_tell_nothing_are_ignored(tmp_path):
 def test_a_recording_that_breaks_off_gives_what_it_holds(tmp_path):
     whole = stream(1, "Head", "IMU", TIMES_S, RATES, labels=GYRO)
     cut = stream(2, "Hand", "IMU", TIMES_S, RATES, labels=GYRO)
-    clip, _ = clip_of(tmp_path, whole, cut[: len(cut) // 2])
-    assert read(clip, "Head").time_ns.size == 200
+    for stop, n_read in ((len(cut) // 2, 0), (len(cut) - 9, 200)):
+        folder = tmp_path / str(stop)
+        folder.mkdir()
+        clip, _ = clip_of(folder, whole, cut[:stop])
+        assert read(clip, "Head").time_ns.size == 200
+        assert read(clip, "Head").findings == ()
+        hand = read(clip, "Hand")
+        assert hand.time_ns.size == n_read
+        assert any("no end mark" in finding.message for finding in hand.findings)
+
+
+def test_a_timestamp_that_is_no_number_is_the_least(tmp_path):
+    times_s = TIMES_S.copy()
+    times_s[50] = np.nan
+    clip, _ = clip_of(tmp_path, stream(1, "Head", "IMU", times_s, RATES, labels=GYRO))
+    assert read(clip, "Head").time_ns[50] == np.iinfo(np.int64).min
 
 
 def test_a_recording_of_which_nothing_can_be_read_is_rejected(tmp_path):

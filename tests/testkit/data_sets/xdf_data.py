@@ -54,6 +54,7 @@ def stream(
     parts = [_chunk(2, own + said.encode())]
     parts.append(_chunk(3, own + b"\x04" + struct.pack("<I", len(times_s)) + samples))
     parts += [_chunk(4, own + struct.pack("<dd", *pair)) for pair in clock]
+    parts.append(_chunk(6, own + b"<info><sample_count>0</sample_count></info>"))
     return b"".join(parts)
 
 
