@@ -35,7 +35,9 @@ from syncaudit.formatting import word_duration
 MAX_SHARED = 0.6
 MIN_REPEAT_Z = 4.0
 MIN_LEAD = 3
-
+# Events that scatter by more than twice their errors agree no better than neighbouring pulses of an
+# almost even train may.
+MAX_CHI2 = 4.0
 
 MAX_DRIFT_PPM = 1000.0
 # Streams of one recording rarely differ by more: drivers buffer some frames, and oscillators are
@@ -365,7 +367,7 @@ def _without_runner_up(
                 f"themselves {apart} later; use an irregular train, or record longer"
             )
         return _refused(source, target, why, figures, period_s=period_s, n_runner_up=n_runner_up)
-    is_scattered = scatter_s > float(np.median(gates_s(source, target, found.i, found.j)))
+    is_scattered = found.fit.chi2_reduced > MAX_CHI2
     if repeat_s is not None and may_be_off_by_pulse(
         source, target, found.fit, repeat_s, is_scattered=is_scattered
     ):
