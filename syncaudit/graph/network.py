@@ -1,17 +1,17 @@
-"""Solve the corrections of all clocks relative to an arbitrary root of every component.
+"""Solve the corrections of all clocks by weighted least squares, with blame for contradictions.
 
-Weighted least squares over the equations of a graph, with blame for contradictions.
+Corrections are relative to an arbitrary root of every component.
 
 Normalised residuals decide (W. Baarda, "A testing procedure for use in geodetic networks", 1968):
-``t = r / (std * sqrt(redundancy))`` is N(0, 1) without blunders, and t^2 is what the sum of
-squares loses when this equation alone is left out (leave-one-out). An equation that nothing
-checks (redundancy 0, a bridge of the graph) has no t and can never be called an outlier.
+``t = r / (std * sqrt(redundancy))`` is N(0, 1) without blunders, and t^2 is what the sum of squares
+loses when this equation alone is left out (leave-one-out). An equation that nothing checks
+(redundancy 0, a bridge of the graph) has no t and can never be called an outlier.
 
-The strongest contradiction is taken first. If leaving out this equation is the only way to make
-it vanish, it is to blame and gets no weight. If leaving out another one would do as well (two
-parallel edges, a single loop), it is not known which is wrong: every one of them may carry the
-whole blunder, so each variance grows by the square of the blunder that it would have to explain,
-and the solution's standard errors with it.
+The strongest contradiction is taken first. If leaving out this equation is the only way to make it
+vanish, it is to blame and gets no weight. If leaving out another one would do as well (two parallel
+edges, a single loop), it is not known which is wrong: every one of them may carry the whole
+blunder, so each variance grows by the square of the blunder that it would have to explain, and the
+solution's standard errors with it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One consistent set of clocks: the solution of the graph of measurements.
+"""One consistent set of clocks: the solution of the graph of measurements of a clip.
 
-Offsets that the clips of a data set share: a constant offset is one cause, not a hundred.
+Offsets that the clips of a data set share are kept apart: they are one cause, not a hundred.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Units of timestamps and signals, with their size in nanoseconds or SI units, and CAN roles.
-
-Convert between stored int64 nanoseconds and computed float64 seconds.
-"""
+"""Units of timestamps, signals and CAN roles, and conversion from int64 ns to float64 s."""
 
 from __future__ import annotations
 

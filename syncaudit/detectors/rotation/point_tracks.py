@@ -8,11 +8,9 @@ where near walls pass by, are detected by tracking back (Kalal, Mikolajczyk & Ma
 "Forward-backward error", ICPR 2010, doi:10.1109/ICPR.2010.675); one level from the old position is
 enough for that and costs a sixth.
 
-Find what is fixed to the camera in its images: burnt-in text, a bonnet, a gripper, dirt.
-
-Such points do not move while the scene does. Robust weights spare most scenes a few of them, but
-not noisy ones: sharp letters are tracked best of all, and near the border they have the most
-leverage.
+Points fixed to the camera are found and left out: burnt-in text, a bonnet, a gripper, dirt. They do
+not move while the scene does. Robust weights spare most scenes a few of them, but not noisy ones:
+sharp letters are tracked best of all, and near the border they have the most leverage.
 """
 
 from __future__ import annotations
