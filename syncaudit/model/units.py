@@ -1,4 +1,4 @@
-"""Units of timestamps, signals and CAN roles, and conversion from int64 ns to float64 s."""
+"""Units of timestamps, signals and roles of buses, and int64 nanoseconds as float64 seconds."""
 
 from __future__ import annotations
 
