@@ -33,6 +33,7 @@ from syncaudit.detectors.rotation.step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
+# Fewer points do not determine a rotation reliably: such pairs of frames are not tracked.
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked image).
 MIN_NOISE_PX = 0.02

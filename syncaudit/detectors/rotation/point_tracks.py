@@ -23,6 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation.fit import MIN_POINTS
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.clip import Scan, direction_of
@@ -30,7 +31,6 @@ from syncaudit.model.clip import Scan, direction_of
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250
 MAX_POINTS = 80
-MIN_POINTS = 12
 # Contrast of a corner in luma levels: the second value is used if the first finds too few.
 FAST_THRESHOLDS = (20, 12)
 ENOUGH_CORNERS = 100
