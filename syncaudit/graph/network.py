@@ -28,9 +28,6 @@ from syncaudit.graph.steps import SteppedClocks, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-# Weight reported for a measurement that was left out: it must be above zero.
-_NO_WEIGHT = 1e-6
-
 _Key = TypeVar("_Key", bound=Hashable)
 
 # |t| above which residuals contradict: 6e-5 two-sided, so that 500 edges give a false alarm in at
@@ -169,9 +166,6 @@ class _Equations:
             index=edge.index,
             residual_s=float(solved.fit.residuals[row]),
             z=float(solved.z[row]),
-            weight=_NO_WEIGHT
-            if is_outlier
-            else max(_NO_WEIGHT, float(self.variance[row] / solved.variance[row])),
             is_contradicted=is_outlier or bool(np.any(solved.is_ambiguous[rows])),
             is_outlier=is_outlier,
             drift_residual_ppm=None
@@ -264,7 +258,6 @@ def _loop_residual(edge: Edge) -> EdgeResidual:
         index=edge.index,
         residual_s=edge.y_s,
         z=z,
-        weight=1.0,
         is_contradicted=abs(z) > CRITICAL,
     )
 

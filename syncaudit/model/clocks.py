@@ -120,8 +120,6 @@ class EdgeResidual:
         Measured minus solved pair offset.
     z : float
         Residual over its standard error.
-    weight : float
-        Robust weight in (0, 1]; near 0 means the loops contradict it.
     is_contradicted : bool
         Whether redundant measurements contradict it: it may be wrong.
     is_outlier : bool
@@ -135,7 +133,6 @@ class EdgeResidual:
     index: int
     residual_s: float
     z: float
-    weight: float
     is_contradicted: bool
     is_outlier: bool = False
     drift_residual_ppm: float | None = None
