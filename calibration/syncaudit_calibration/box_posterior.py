@@ -1,4 +1,4 @@
-"""Compute the posterior of clocks that are constrained by intervals.
+"""Solve clocks that intervals constrain: place them by least squares, then sample the posterior.
 
 N intervals of width w determine an offset to about w / N, since those that nearly missed a flash
 bound it; treating them as Gaussians of variance w^2 / 12 would give w / sqrt(12 N). The likelihood
@@ -14,20 +14,17 @@ The information from points on the same clocks is included. If enough flashes ar
 is handled separately, together with those that date its intervals; otherwise all are handled
 jointly (`_moments_of`).
 
-Include intervals in the least squares, by parabolas that become steep outside of them.
+An interval only constrains the flash to lie inside. In the least squares, it is a parabola that
+becomes steep outside of it. Within the interval, the penalty is that of a Gaussian of the same mean
+and variance; outside, it grows according to the sharpness of the ends. It is convex, and its
+curvature lies between those of a wide and a sharp Gaussian, so that the solution exists and damped
+Newton steps converge. This places the clocks; the posterior then gives their mean and errors.
 
-An interval only constrains the flash to lie inside. Within the interval, the penalty is that of a
-Gaussian of the same mean and variance; outside, it grows according to the sharpness of the ends. It
-is convex, and its curvature lies between those of a wide and a sharp Gaussian, so that the solution
-exists and damped Newton steps converge. This places the clocks; the posterior then gives their mean
-and errors.
-
-Compute mean and covariance of a density of a few unknowns.
-
-Importance sampling from a Gaussian that is fitted to the density in rounds (Cappe, Guillin, Marin &
-Robert, "Population Monte Carlo", J. Comput. Graph. Stat. 13, 2004, doi:10.1198/106186004X12803), at
-evenly spread points instead of random ones (Sobol's sequence). While few points bear most of the
-weight, the weights are flattened by a power, so that the Gaussian moves in steps.
+Mean and covariance of the posterior are computed by importance sampling from a Gaussian that is
+fitted to the density in rounds (Cappe, Guillin, Marin & Robert, "Population Monte Carlo", J.
+Comput. Graph. Stat. 13, 2004, doi:10.1198/106186004X12803), at evenly spread points instead of
+random ones (Sobol's sequence). While few points bear most of the weight, the weights are flattened
+by a power, so that the Gaussian moves in steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Test whether pairs of sources agree with the path through other sources.
-
-Find the pairs of sources that share events.
-"""
+"""Test whether the pairs of sources that share events agree with the path through others."""
 
 from __future__ import annotations
 

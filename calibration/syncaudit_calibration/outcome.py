@@ -1,7 +1,6 @@
-"""Convert the solution of a bundle to a calibration.
+"""Convert the solution of a bundle to a calibration, with the findings that do not prevent it.
 
-Describe the findings of a calibration that do not prevent it.
-Detect clicks played by a video: they align with its frames and do not date its light.
+One of them: clicks that a video plays align with its frames and do not date its light.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Plot a calibration, for visual inspection.
+"""Plot a calibration, and the edges fitted to the bands of lit frames, for visual inspection.
 
 A source has the same colour in all plots; errors are in microseconds.
-
-Extract lit frames of a camera with the edges fitted to their bands, for plots.
 """
 
 from __future__ import annotations

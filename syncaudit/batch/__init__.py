@@ -1,22 +1,19 @@
 """Run many clips: one task each, on one machine or many, with outputs that survive crashes."""
 
-from syncaudit.batch.engines import ENGINES
 from syncaudit.batch.fingerprint import fingerprint_of
 from syncaudit.batch.ledger import VerdictFile
 from syncaudit.batch.merge import Shard, merge_shards, read_shard
 from syncaudit.batch.output_folder import OutputFolder, fetch_outputs
 from syncaudit.batch.rejudge import Change, judge_again
 from syncaudit.batch.run import run_batch
-from syncaudit.batch.summary import BatchSummary, Progress, Tally
+from syncaudit.batch.summary import BatchSummary, Progress
 
 __all__ = [
-    "ENGINES",
     "BatchSummary",
     "Change",
     "OutputFolder",
     "Progress",
     "Shard",
-    "Tally",
     "VerdictFile",
     "fetch_outputs",
     "fingerprint_of",

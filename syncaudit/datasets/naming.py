@@ -12,8 +12,9 @@ from typing import Any
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import SourceKind
 
-# Keys that name a companion file, by glob; the first that exists is used.
-_COMPANIONS = ("timestamps", "dbc")
+COMPANIONS = ("timestamps", "dbc")
+"""Keys that name a companion file, by glob; the first that exists is used."""
+
 # Transcripts without times.
 _TEXT_ONLY = (".txt", ".lab")
 
@@ -120,7 +121,7 @@ def _parse(number: int, rule: object) -> NamingRule:
     if rest.get("kind") not in set(SourceKind):
         kind = str(rest.get("kind", ""))
         raise UsageError(f"{where}: kind is '{kind}'", hint=nearest_name(kind, SourceKind))
-    for key in (*_COMPANIONS, "audio"):
+    for key in (*COMPANIONS, "audio"):
         globs = rest.get(key, [])
         if not isinstance(globs, str) and not (
             isinstance(globs, list) and all(map(_is_text, globs))
@@ -156,7 +157,7 @@ def name_sources(
             continue
         stem = stem_of(name)
         row = {"uri": name.rstrip("/"), **rule.spec}
-        for key in _COMPANIONS:
+        for key in COMPANIONS:
             if key in row:
                 found = _first(row.pop(key), stem, names)
                 if found is not None:
@@ -172,7 +173,7 @@ def name_sources(
             made_by[sound] = NamingRule(match=match, name=sound, spec=sources[sound])
     _attach_transcripts(sources)
     # A timestamp table that also matched a broader rule is not a source of its own.
-    companions = {row[key] for row in sources.values() for key in _COMPANIONS if key in row}
+    companions = {row[key] for row in sources.values() for key in COMPANIONS if key in row}
     for title in [title for title, row in sources.items() if row["uri"] in companions]:
         del sources[title]
     used = companions | {row["uri"] for row in sources.values()}

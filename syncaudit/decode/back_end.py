@@ -1,6 +1,6 @@
 """Provide the base of back ends: the CPU takes over if one cannot decode as the CPU would.
 
-Keep luma planes on a device and compute features there, for many frames at once.
+Luma planes stay on the device, which computes features of many frames at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Open video containers, read what they state, and list their frames, without decoding.
+"""Open containers through FFmpeg: list the frames of their video and decode their audio.
 
-Decode the audio of any container that FFmpeg supports, as float samples.
+Frames are listed from what the container states, without decoding them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Define what decoder back ends yield: frames, whose features are computed once, and a tally.
 
-Compute features of luma planes, defined so that every device computes the same bits.
-
-Planes are numpy arrays, which OpenCV reduces, or torch tensors on the host or a GPU, optionally
-stacked into batches; so are the results. Sums are integers. Means are rounded as in OpenCV: 2 x 2
-pixels half up, larger blocks to the nearest even.
+Features of luma planes are defined so that every device computes the same bits. Planes are numpy
+arrays, which OpenCV reduces, or torch tensors on the host or a GPU, optionally stacked into
+batches; so are the results. Sums are integers. Means are rounded as in OpenCV: 2 x 2 pixels half
+up, larger blocks to the nearest even.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Read the packets of part of a video by seeking to the key frame before it.
+"""List the frames that a container gives for a video, or a part of it.
 
-Hold the list of frames that a container gives for a video.
+Packets of a part are read by seeking to the key frame before it.
 """
 
 from __future__ import annotations

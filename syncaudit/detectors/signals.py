@@ -1,13 +1,11 @@
 """Turn tables of signals and event logs into evidence: motion, robot state, pulses of light.
 
-Turn IMU and CAN channels into clean activities in SI units.
+IMU and CAN channels become clean activities in SI units, a robot's state one activity (where it is,
+or is commanded to be), strobe counters and trigger logs pulses of light.
 
 Streams are kept as read; samples that are not evidence (not finite, or stamped before their
-predecessor) are removed here, and samples with the same stamp are averaged. Defects are
-reported by the stamp audit and by the readers.
-
-Turn a table of robot state into one activity: where the robot is, or is commanded to be. Turn
-strobe counters and trigger logs into evidence of light pulses.
+predecessor) are removed here, and samples with the same stamp are averaged. Defects are reported by
+the stamp audit and by the readers.
 """
 
 from __future__ import annotations

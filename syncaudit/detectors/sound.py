@@ -1,7 +1,4 @@
-"""Find loudness and clicks in a sound, on its own clock.
-
-Find how much the clicks of a sound rise before the instants at which they are picked.
-"""
+"""Find loudness and clicks in a sound, on its own clock, and how clicks rise before their picks."""
 
 from __future__ import annotations
 

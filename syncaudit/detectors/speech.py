@@ -1,9 +1,7 @@
 """Detect speech: the band energies of a sound, and the classes and defects of a tier.
 
-Compute the log energies of a sound in nine bands, which distinguish speech sounds.
-
-Turn a tier of phones or words into a sequence of broad phone classes. Find defects of a tier on its
-own, before any sound is compared with it.
+Log energies in nine bands distinguish speech sounds. A tier of phones or words becomes a sequence
+of broad phone classes; its defects are those it has before any sound is compared with it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Find sharp knocks in an accelerometer.
+"""Find sharp knocks in an accelerometer, and the rise that knocks or clicks share.
 
-Model the rise that all knocks or clicks of a recording share, by a power of time.
+The rise is a power of time, one for all knocks or clicks of a recording.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Measure IMU against IMU by the rotation, or specific force, that both sense (design 3.3).
 
-Test whether two rotation sensors are fixed to one body.
-
-On a rigid mount, the camera's rotation is the gyroscope's in rotated axes: the mixing matrix of the
-fit is ``diag(g, g, 1) R``, with R a rotation and g the focal length over the true one. Rotations
-about the optical axis depend neither on the focal length nor on radial distortion. A gimbal or a
-stabilised image removes part of the motion, a different part for each axis, and for slow and fast
-motion. A cause that merely scales all motion, such as a wrong focal length or a lens, is not a
-reason to doubt the delay.
+A rotation sensor that is not fixed to the same body is refused. On a rigid mount, the camera's
+rotation is the gyroscope's in rotated axes: the mixing matrix of the fit is ``diag(g, g, 1) R``,
+with R a rotation and g the focal length over the true one. Rotations about the optical axis depend
+neither on the focal length nor on radial distortion. A gimbal or a stabilised image removes part of
+the motion, a different part for each axis, and for slow and fast motion. A cause that merely scales
+all motion, such as a wrong focal length or a lens, is not a reason to doubt the delay.
 
 For two gyroscopes the matrix is a rotation (left-handed axes occur too) times a unit. Where noise
 hides the motion about an axis, the entries for that axis are arbitrary; so the sums of squares are

@@ -1,4 +1,4 @@
-"""Filter and smoother of the two-state clock: offset and rate, both of which wander.
+"""Filter and smooth the two-state clock, whose offset and rate wander by unknown strengths.
 
 Between readings ``dt`` apart the rate takes steps of variance ``b^2 dt`` and the offset moves by
 rate times dt plus steps of variance ``a^2 dt``; together the covariance is
@@ -12,13 +12,11 @@ and the gain in likelihood of a step there (de Jong and Penzer, "Diagnosing shoc
 JASA 1998), so that no location needs a separate fit. Every quantity is an array over candidate
 noises, so that all strengths are tried in one pass over the readings.
 
-Average over the strength of a clock's wander: each is weighted by its restricted likelihood.
-
-The strengths are unknown, and a maximum of their likelihood would give too small errors: with a few
-clips it often lies at zero. So offsets and errors are those of the mixture over a grid, with a
-half-Cauchy prior for each walk (Gelman, "Prior distributions for variance parameters in
-hierarchical models", Bayesian Analysis 2006): flat near zero, and with a tail that lets the data
-decide.
+The strengths are averaged over, weighted by their restricted likelihood. A maximum of it would give
+too small errors: with a few clips it often lies at zero. So offsets and errors are those of the
+mixture over a grid, with a half-Cauchy prior for each walk (Gelman, "Prior distributions for
+variance parameters in hierarchical models", Bayesian Analysis 2006): flat near zero, and with a
+tail that lets the data decide.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Follow one clock through the clips of a recording: drift, slow wander, steps.
 
 Each clip gives one offset with its standard error. The clock is a state of offset and rate that
-both wander, with strengths that are averaged over (`clock_filter`); clips that disagree
-with all others weigh less, and every gap is searched for steps.
+both wander, with strengths that are averaged over (`clock_filter`); clips that disagree with all
+others weigh less, and every gap is searched for steps.
 
-Estimate errors that all clips of a recording share: averaging over clips does not reduce them.
-
-A measurement's systematic part (line delay of a camera, latencies inside a control unit) is the
-same in every clip. A clock that is tied to the reference through others inherits their parts, so
-they are propagated through the same weighted least squares that solves the clip.
+Averaging over clips does not reduce the errors that all clips of a recording share. A measurement's
+systematic part (line delay of a camera, latencies inside a control unit) is the same in every clip.
+A clock that is tied to the reference through others inherits their parts, so they are propagated
+through the same weighted least squares that solves the clip.
 """
 
 from __future__ import annotations

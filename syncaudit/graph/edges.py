@@ -7,8 +7,8 @@ no digits. With the anchor ``A_c`` the correction of clock c is
 
     C_c(t) = T + x_c + (1 + d_c) * (t - A_c)
 
-where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` means that
-C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
+where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` means that C_s(a) =
+C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
 
     q - p = x_s - x_t + d_s * p - d_t * q
     d     = d_s - (1 + d) * d_t
@@ -16,7 +16,7 @@ C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q 
 Both are exact *and* linear in the unknowns, because o and d are measured: no iteration is needed
 and no product of drift and offset is lost.
 
-Find independent loops of clocks and by how much they fail to close.
+Independent loops of edges show by how much the measurements fail to close.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Solve the corrections of all clocks relative to an arbitrary root of every component.
+"""Solve the corrections of all clocks by weighted least squares, with blame for contradictions.
 
-Weighted least squares over the equations of a graph, with blame for contradictions.
+Corrections are relative to an arbitrary root of every component.
 
 Normalised residuals decide (W. Baarda, "A testing procedure for use in geodetic networks", 1968):
-``t = r / (std * sqrt(redundancy))`` is N(0, 1) without blunders, and t^2 is what the sum of
-squares loses when this equation alone is left out (leave-one-out). An equation that nothing
-checks (redundancy 0, a bridge of the graph) has no t and can never be called an outlier.
+``t = r / (std * sqrt(redundancy))`` is N(0, 1) without blunders, and t^2 is what the sum of squares
+loses when this equation alone is left out (leave-one-out). An equation that nothing checks
+(redundancy 0, a bridge of the graph) has no t and can never be called an outlier.
 
-The strongest contradiction is taken first. If leaving out this equation is the only way to make
-it vanish, it is to blame and gets no weight. If leaving out another one would do as well (two
-parallel edges, a single loop), it is not known which is wrong: every one of them may carry the
-whole blunder, so each variance grows by the square of the blunder that it would have to explain,
-and the solution's standard errors with it.
+The strongest contradiction is taken first. If leaving out this equation is the only way to make it
+vanish, it is to blame and gets no weight. If leaving out another one would do as well (two parallel
+edges, a single loop), it is not known which is wrong: every one of them may carry the whole
+blunder, so each variance grows by the square of the blunder that it would have to explain, and the
+solution's standard errors with it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from syncaudit.graph.edges import Edge, Graph, blocks_of, find_loops
 from syncaudit.graph.steps import SteppedClocks, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
 from syncaudit.model.arrays import Bools, Floats, Ints
-
-# Weight reported for a measurement that was left out: it must be above zero.
-_NO_WEIGHT = 1e-6
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -169,9 +166,6 @@ class _Equations:
             index=edge.index,
             residual_s=float(solved.fit.residuals[row]),
             z=float(solved.z[row]),
-            weight=_NO_WEIGHT
-            if is_outlier
-            else max(_NO_WEIGHT, float(self.variance[row] / solved.variance[row])),
             is_contradicted=is_outlier or bool(np.any(solved.is_ambiguous[rows])),
             is_outlier=is_outlier,
             drift_residual_ppm=None
@@ -264,7 +258,6 @@ def _loop_residual(edge: Edge) -> EdgeResidual:
         index=edge.index,
         residual_s=edge.y_s,
         z=z,
-        weight=1.0,
         is_contradicted=abs(z) > CRITICAL,
     )
 

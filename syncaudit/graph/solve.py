@@ -1,12 +1,9 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
-Each part of the solution is a module of its own: measurements become edges (`edges`), steps are
-attributed to a clock (`steps`), the rest becomes linear equations (`network`) whose least squares
-finds corrections and blames contradictions, loops show where the measurements do not close, and
-consensus chooses the clock that reference time is read from. Changing the reference is an exact
-change of coordinates afterwards.
-
-Choose the clock that reference time is read from, and express all others relative to it.
+Measurements become edges (`edges`), steps are attributed to a clock (`steps`), the rest becomes
+linear equations (`network`) whose least squares finds corrections and blames contradictions, loops
+show where the measurements do not close, and consensus chooses the clock that reference time is
+read from. Changing the reference is an exact change of coordinates afterwards.
 
 Measurements fix offsets only up to a common constant. The consensus is the clock that leaves the
 fewest others outside their tolerance, so that one shifted IMU is reported as such and not as "six

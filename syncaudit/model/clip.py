@@ -1,9 +1,7 @@
-"""Model of a manifest row: one clip and where each of its sources is.
+"""Model of a manifest row: one clip, where each of its sources is, and how its cameras see.
 
-The classes are plain frozen dataclasses; `syncaudit.datasets.manifest` validates rows against
-their annotations (unknown keys are rejected through `__pydantic_config__`).
-
-How a camera forms images: the distortion of its lens, and the order in which rows are read.
+The classes are plain frozen dataclasses; `syncaudit.datasets.manifest` validates rows against their
+annotations (unknown keys are rejected through `__pydantic_config__`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One consistent set of clocks: the solution of the graph of measurements.
+"""One consistent set of clocks: the solution of the graph of measurements of a clip.
 
-Offsets that the clips of a data set share: a constant offset is one cause, not a hundred.
+Offsets that the clips of a data set share are kept apart: they are one cause, not a hundred.
 """
 
 from __future__ import annotations
@@ -120,8 +120,6 @@ class EdgeResidual:
         Measured minus solved pair offset.
     z : float
         Residual over its standard error.
-    weight : float
-        Robust weight in (0, 1]; near 0 means the loops contradict it.
     is_contradicted : bool
         Whether redundant measurements contradict it: it may be wrong.
     is_outlier : bool
@@ -135,7 +133,6 @@ class EdgeResidual:
     index: int
     residual_s: float
     z: float
-    weight: float
     is_contradicted: bool
     is_outlier: bool = False
     drift_residual_ppm: float | None = None

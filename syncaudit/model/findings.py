@@ -1,6 +1,6 @@
-"""Findings on a clip, and the stable reason codes that they carry.
+"""Findings on a clip with their stable reason codes, and the audits of single sources.
 
-Audits of one source without its content: its timestamps alone, and faults of its frames.
+An audit holds what one source shows by itself: its timestamps, and faults of its frames.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The measurement of the offset of one pair of sources by one method.
+"""The offset of one pair of sources by one method, and the map between clocks that follows.
 
-Map a clock's timestamps to reference time: the only place that holds this formula.
+`ClockMap` is the only place that holds the formula from a clock's timestamps to reference time.
 """
 
 from __future__ import annotations

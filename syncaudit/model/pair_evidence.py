@@ -1,6 +1,6 @@
 """Evidence behind a measurement, for display: small enough to keep with the verdict.
 
-Excerpt of both signals of a measurement where they constrain its offset most, for display.
+An excerpt holds both signals where they constrain the offset most.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Units of timestamps and signals, with their size in nanoseconds or SI units, and CAN roles.
-
-Convert between stored int64 nanoseconds and computed float64 seconds.
-"""
+"""Units of timestamps, signals and roles of buses, and int64 nanoseconds as float64 seconds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The verdict on a clip and on each of its sources.
+"""The verdict on a clip and on each of its sources, and the record that it was reached from.
 
-What was measured on one clip, before any policy: enough to judge it again without its files.
+The record is what was measured, before any policy: enough to judge again without the files.
 """
 
 from __future__ import annotations

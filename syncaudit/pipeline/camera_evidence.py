@@ -1,6 +1,6 @@
 """Run the frame detectors over one camera, which is decoded once.
 
-Complete the audit of each camera's frames with the motion that other sources show.
+The audit of its frames is completed with the motion that other sources show.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read every source of a clip; what cannot be read becomes a finding.
 
-Restrict streams to the window over which a clip is judged.
+Streams are restricted to the window over which the clip is judged.
 """
 
 from __future__ import annotations

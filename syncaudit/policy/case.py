@@ -1,10 +1,9 @@
 """A clip as the checks see it (what was measured, its clocks, the policy), and what they return.
 
-Compare a figure that has a standard error with a limit: inside, outside or inconclusive.
-
-A three-way equivalence test (two one-sided tests, D. J. Schuirmann, 1987): the whole confidence
-interval must lie inside the limit to pass, and outside of it to be rejected. A figure that is too
-uncertain is neither: silence is never a pass.
+A figure that has a standard error is inside a limit, outside or inconclusive by a three-way
+equivalence test (two one-sided tests, D. J. Schuirmann, 1987): the whole confidence interval must
+lie inside the limit to pass, and outside of it to be rejected. A figure that is too uncertain is
+neither: silence is never a pass.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Judge the clock of one source: offset at any instant of the clip, drift and step.
 
-Explain why a clock could not be judged.
+Where a clock could not be judged, the reason is explained.
 """
 
 from __future__ import annotations

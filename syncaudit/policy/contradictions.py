@@ -1,6 +1,6 @@
 """Judge measurements that contradict each other around loops of clocks, or their baseline.
 
-Judge the reference itself, which consensus may find wrong, and whose step a step was.
+The reference itself may be what is wrong, or the owner of a step.
 """
 
 from __future__ import annotations

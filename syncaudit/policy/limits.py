@@ -1,6 +1,6 @@
 """Define what is good enough: the limits of one source and the policy of a clip.
 
-Read a policy from TOML: a shipped profile, or a file that extends one.
+A policy is read from TOML: a shipped profile, or a file that extends one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Judge single sources: when their samples arrived, where they have none, and in which unit.
 
-Compare timestamps with arrival times: warnings only, since transport latencies are unknown.
-
-Hold back sources without samples in part of the clip's window: nothing confirms them there. Detect
-a gyroscope in degrees: motion that fits in time, and is 57 times too large.
+Arrival times give warnings only, since transport latencies are unknown. A source without samples in
+part of the clip's window is held back: nothing confirms it there. A gyroscope in degrees shows
+motion that fits in time and is 57 times too large.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Read sound: files through libsndfile, everything else through FFmpeg.
+"""Read sound through libsndfile, else FFmpeg, and find what makes it useless for training.
 
-Find audio that is useless for training: silence, clipping, dropouts.
+Silence, clipping and dropouts are findings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read raw bus logs: candump as text, others through python-can and asammdf.
 
-Read ASAM MDF 4 through asammdf: bus logging, or signals that are already decoded.
+ASAM MDF 4 files hold bus logging, or signals that are already decoded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read cameras: locations and timestamps of their frames, without decoding them.
 
-Read the timestamp table of a camera: one row per frame, which may name the frame's image.
+A camera's timestamp table has one row per frame, which may name the frame's image.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read vehicle buses: raw logs with their DBC, or decoded tables.
 
-Find signals in a DBC and decode whole columns of frames at once.
+Signals are found in the DBC and decoded in whole columns of frames at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables with columns by name, and rows described the way people count them.
 
-Convert Arrow columns to numbers and timestamps (integers never pass through float).
+Arrow columns become numbers and timestamps; integers never pass through float.
 """
 
 from __future__ import annotations

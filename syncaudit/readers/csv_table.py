@@ -1,6 +1,6 @@
-"""Read CSV tables as a whole, and the parts that block-wise reading shares.
+"""Read CSV tables, as a whole or in blocks of lines.
 
-Read large CSV files in blocks of lines, so that memory holds only what is wanted of them.
+Of large files, read in blocks, memory holds only what is wanted.
 """
 
 from __future__ import annotations

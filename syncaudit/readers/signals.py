@@ -1,9 +1,8 @@
 """Read tables of samples: inertial sensors, robot states, and logs of events.
 
-Read inertial tables: a gyroscope triple, an accelerometer triple, or both.
-
-Read robot state and action tables: one channel per column or group of columns. Read tables of
-instants: event logs, such as triggers, and arrival times of samples.
+Inertial tables hold a gyroscope triple, an accelerometer triple, or both; tables of robot states
+and actions one channel per column or group of columns; tables of instants are event logs, such as
+triggers, and arrival times of samples.
 """
 
 from __future__ import annotations

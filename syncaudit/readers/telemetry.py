@@ -1,13 +1,11 @@
 """Read camera motion embedded in videos: gyroscope, accelerometer, GPS speed.
 
-Read the telemetry of DJI, Insta360 and Sony cameras with the library telemetry-parser.
-
-Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
-
-Layout and keys: github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the
-presentation time of each is wrong by up to half of the chunks in which the camera moves samples
-(9 ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
-taken from the camera's own timestamps of the payloads, if any, its intercept from all payloads.
+GoPro cameras write it into a track of their videos (GPMF), which is parsed here; that of DJI,
+Insta360 and Sony cameras is read by the library telemetry-parser. Layout and keys of GPMF:
+github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the presentation time
+of each is wrong by up to half of the chunks in which the camera moves samples (9 ms for a HERO5).
+So the clock is a line through (samples before the payload, time): its slope is taken from the
+camera's own timestamps of the payloads, if any, its intercept from all payloads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Resolve and fetch what a manifest's URIs name: local files, members of tar archives, URLs.
 
-List local or remote folders and globs, and identify files by name.
+Local or remote folders and globs are listed, and files identified by name.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ from syncaudit.report.causes import Causes, WorstClips
 from syncaudit.report.ci_files import write_junit, write_markdown, write_sarif
 from syncaudit.report.html import Thumbnail, ThumbnailMaker, write_report
 from syncaudit.report.reasons import ACTIONS
-from syncaudit.report.speech_sheet import LABELS, TierRow, Utterance, write_speech_sheet
+from syncaudit.report.speech_sheet import TierRow, Utterance, write_speech_sheet
 
 __all__ = [
     "ACTIONS",
-    "LABELS",
     "Causes",
     "Thumbnail",
     "ThumbnailMaker",

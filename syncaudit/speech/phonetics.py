@@ -1,7 +1,7 @@
 """Classify phones and words into broad kinds of sound, from IPA, ARPAbet or spelling.
 
-Recognise the alphabet of phone labels (IPA, ARPAbet) and classify each label. Find the classes of a
-word's sounds: in a dictionary, or guessed from its letters.
+The alphabet of phone labels is recognised from the labels; the sounds of a word are looked up in a
+dictionary, or guessed from its letters.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.detectors.rotation.point_tracks import MAX_POINTS, MIN_POINTS, track_points
+from syncaudit.detectors.rotation.fit import MIN_POINTS
+from syncaudit.detectors.rotation.point_tracks import MAX_POINTS, track_points
 from testkit.seen_points import texture
 
 # Lucas-Kanade on noise-free blobs: a few hundredths of a pixel.

@@ -47,9 +47,6 @@ def test_several_outliers_are_told_apart() -> None:
     assert {edge.index for edge in solution.edges if edge.is_outlier} == bad
     assert solution.chi2_reduced is not None
     assert solution.chi2_reduced < 2.0
-    for edge in solution.edges:
-        assert 0.0 < edge.weight <= 1.0
-        assert (edge.weight < 0.01) == (edge.index in bad)
 
 
 def test_a_bridge_is_never_an_outlier() -> None:

@@ -111,7 +111,7 @@ def test_contradicting_drifts_are_told_by_what_they_do_to_the_clip() -> None:
 
 def test_contradicted_edge_without_a_loop_is_still_told() -> None:
     solution = solve_clocks(GOOD, {name: name for name in RIG}, at_ns=AT_NS, tolerance_s={})
-    edge = EdgeResidual(index=0, residual_s=0.03, z=9.0, weight=0.1, is_contradicted=True)
+    edge = EdgeResidual(index=0, residual_s=0.03, z=9.0, is_contradicted=True)
     result = judge_measured(solution=replace(solution, edges=(edge,), loops=()))
     assert result.reasons[0].message == (
         "rotation between cam_front and imu contradicts other measurements by 30 ms, and nothing "

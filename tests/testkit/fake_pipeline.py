@@ -62,7 +62,7 @@ def examine(clip, policy, *, calibration=None, decoder="cpu"):
         is_reference_stated=False,
         at_ns=fake_audits.AT_NS,
         clocks=clocks,
-        edges=(EdgeResidual(index=0, residual_s=0.0, z=0.3, weight=1.0, is_contradicted=False),),
+        edges=(EdgeResidual(index=0, residual_s=0.0, z=0.3, is_contradicted=False),),
         loops=(loop,),
     )
     stream = Stream(

@@ -6,16 +6,14 @@ from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.outline import Plan, advice, plan_of, safety_note
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import choose_train
-from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility
+from syncaudit_calibration.plan.visibility import visibility
 
 __all__ = [
     "Accuracy",
-    "CameraView",
     "LightKind",
     "Plan",
     "PlannedCamera",
     "PulseTrain",
-    "Visibility",
     "advice",
     "choose_train",
     "expected_accuracy",

@@ -1,7 +1,4 @@
-"""The list of clips of a run: filtering and sorting.
-
-Lines of the clip list, read from the rows of ``verdicts.jsonl``.
-"""
+"""The list of clips of a run, read from ``verdicts.jsonl``: lines, filtering and sorting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The lanes of the timeline, from top to bottom.
-
-Build the lanes of a clip: events, frames, then its sources in manifest order.
-"""
+"""The lanes of a clip's timeline: events, frames, then its sources in manifest order."""
 
 from __future__ import annotations
 

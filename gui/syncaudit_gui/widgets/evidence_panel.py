@@ -1,6 +1,6 @@
 """The evidence behind the offset of the selected source.
 
-Plots of the evidence: agreement over offset, event residuals, offset over time.
+Its plots show agreement over offset, event residuals and offset over time.
 """
 
 from __future__ import annotations

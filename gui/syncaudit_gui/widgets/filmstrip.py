@@ -1,6 +1,6 @@
 """All cameras of a clip: as a strip, as a grid, or one of them enlarged.
 
-One camera: its frame at the cursor, drawn pixel by pixel, above its number and age.
+Each shows its frame at the cursor, drawn pixel by pixel, above its number and age.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The visible lanes and their mouse handling.
+"""The visible lanes with their mouse handling and tool tips.
 
-Tool tips in the lanes: elided text in full, and items without text.
+A tool tip shows elided text in full, and describes items without text.
 """
 
 from __future__ import annotations

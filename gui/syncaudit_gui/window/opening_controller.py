@@ -1,6 +1,6 @@
 """Open and close collections and clips in the window.
 
-Reading on threads: only the result of the newest request arrives.
+They are read on threads, of which only the result of the newest request arrives.
 """
 
 from __future__ import annotations

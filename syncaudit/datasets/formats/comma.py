@@ -1,7 +1,4 @@
-"""Import segments recorded by openpilot on comma devices: a log, and a video per camera.
-
-Read the messages of an openpilot log.
-"""
+"""Import segments recorded by openpilot on comma devices: a log, and a video per camera."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
+    COMPANIONS,
     DEFAULT_RULES,
     OWN_SOUND,
     NamedSources,
@@ -44,7 +45,6 @@ _COLUMNS = {
 _OF_ANDROID = "start_of_frame"
 _LONGEST_LINE = 1000
 _PROBED = 20
-_MOVED = ("uri", "timestamps", "dbc")
 # A flat folder with at least this many transcribed recordings is not one multi-microphone clip.
 _MIN_RECORDINGS = 2
 _SPOKEN = {"audio", "camera", "transcript"}
@@ -161,7 +161,7 @@ class _Importer:
         rows: dict[str, dict[str, Any]] = {}
         for title, spec in found.sources.items():
             row = dict(spec)
-            for key in _MOVED:
+            for key in ("uri", *COMPANIONS):
                 if key in row:
                     row[key] = _beside(folder, row[key])
             if row["kind"] == "can" and "signals" not in row:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from syncaudit.datasets.formats.nested import MOST, files_below
+from syncaudit.datasets.formats.nested import files_below, first_below
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate_of_rules
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".hdf5", ".h5")
 _DEPTH = 2  # suite, task
-_PROBED = 5
 _ACTIONS = ("action", "actions")
 # In robomimic: the simulator's own state, and every observation again, one step later.
 _REPEATED = ("states", "next_obs/")
@@ -47,7 +45,7 @@ class Hdf5Format:
 
     def probe(self, source: Source) -> str | None:
         """Accept a file or folder in which an HDF5 file holds demonstrations."""
-        names = list(islice(files_below(source, _SUFFIXES, depth=_DEPTH, most=MOST), _PROBED))
+        names = first_below(source, _SUFFIXES, depth=_DEPTH)
         if not names:
             return f"no *{' or *'.join(_SUFFIXES)} file, up to {_DEPTH} levels down"
         if find_spec("h5py") is None:

@@ -1,6 +1,6 @@
 """Import LeRobot v2 and v3: episodes in Parquet and video, many in one file since v3.
 
-Read LeRobot's ``meta/info.json`` with every type checked, and resolve its paths.
+``meta/info.json`` is read with every type checked; paths are templates in it.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import MOST, files_below, name_of
+from syncaudit.datasets.formats.nested import files_below, first_below, name_of
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
@@ -22,7 +21,6 @@ from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
 _DEPTH = 3  # sub-001/ses-001/eeg/run.xdf, log/2026-07-01/10_15_00.ulg
-_PROBED = 5
 _MAGIC_BYTES = 16
 
 Columns = Mapping[str, NDArray[Any]]
@@ -80,7 +78,7 @@ class LogFileFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a log, or a folder of logs, by their first bytes."""
-        for name in islice(files_below(source, self._suffixes, depth=_DEPTH, most=MOST), _PROBED):
+        for name in first_below(source, self._suffixes, depth=_DEPTH):
             if self._is_one(source, name):
                 return None
         return f"no {' or '.join(self._suffixes)} of this kind, up to {_DEPTH} levels down"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 
 from syncaudit.datasets.source import Source
 
 MOST = 100
 """Limit of folders that a probe visits: other formats may have any number."""
+_PROBED = 5
 
 
 def walk(
@@ -60,6 +62,11 @@ def files_below(
         for name in source.files(folder=folder):
             if name.lower().endswith(suffixes):
                 yield name
+
+
+def first_below(source: Source, suffixes: tuple[str, ...], *, depth: int) -> list[str]:
+    """Return the first files with one of the suffixes, for a probe to look into."""
+    return list(islice(files_below(source, suffixes, depth=depth, most=MOST), _PROBED))
 
 
 def inside(folder: str, name: str) -> str:

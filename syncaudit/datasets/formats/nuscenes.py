@@ -1,9 +1,8 @@
 """Import nuScenes: scene and sample tables, images of six cameras, the CAN bus expansion.
 
-Convert the CAN bus expansion of nuScenes, JSON messages per scene, to tables.
-
-Every message has `utime`, Unix microseconds of the measurement; for ``zoesensors`` and
-``zoe_veh_info`` it is the time of reception instead (README of the expansion).
+The expansion holds JSON messages per scene, which become tables. Every message has `utime`, Unix
+microseconds of the measurement; for ``zoesensors`` and ``zoe_veh_info`` it is the time of reception
+instead (README of the expansion).
 """
 
 from __future__ import annotations

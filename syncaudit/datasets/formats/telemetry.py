@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, files_below
+from syncaudit.datasets.formats.nested import files_below, first_below
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, name_sources, stem_of
@@ -22,7 +21,6 @@ from syncaudit.readers.telemetry import Telemetry, holds_telemetry, read_telemet
 
 _VIDEOS = (".mp4", ".mov", ".insv", ".360")
 _DEPTH = 2  # DCIM/100GOPRO
-_PROBED = 5
 _TRIPLES = ("gyro", "accel")
 
 
@@ -41,7 +39,7 @@ class TelemetryFormat:
         """Accept videos with embedded telemetry, except those with a timestamp table."""
         if is_url(source.base_uri):
             return "telemetry inside remote videos is not looked for"
-        for name in islice(files_below(source, _VIDEOS, depth=_DEPTH, most=MOST), _PROBED):
+        for name in first_below(source, _VIDEOS, depth=_DEPTH):
             if holds_telemetry(source.uri_of(name)):
                 if _has_stamps(source, name):
                     return f"{name} has telemetry, but a table stamps its frames"

@@ -9,7 +9,13 @@ from itertools import groupby, islice
 from typing import Any
 
 from syncaudit.datasets.manifest import clip_from_row
-from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.naming import (
+    COMPANIONS,
+    DEFAULT_RULES,
+    NamingRule,
+    name_sources,
+    parse_rules,
+)
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.samples import ROW_PART, iter_members, placed_row
 from syncaudit.datasets.source import Source
@@ -28,7 +34,6 @@ _CLIP_KEYS = {"recording_id": str, "start_ns": int, "end_ns": int, "reference": 
 _MOST_JSON = 1 << 20
 _PROBED_SHARDS = 5
 _PROBED = 50  # samples of each
-_MOVED = ("uri", "timestamps", "dbc")
 
 
 class WebDatasetFormat:
@@ -179,7 +184,7 @@ def _clip(
         return None
     for title, row in rows.items():
         job.note(f"{row['uri']} -> {row['kind']} {title}")
-        for field in _MOVED:
+        for field in ("uri", *COMPANIONS):
             if field in row:
                 row[field] = f"tar://{names[row[field]]}::{shard}"
     assume_starts(rows, job, start_ns=about.get("start_ns", 0))

@@ -1,6 +1,6 @@
 """Determine which edges belong to one flash, and which instant of its light each dates.
 
-Remove the effect of a video encoder's dead zone from the edges of bands.
+The effect of a video encoder's dead zone on the edges is removed first.
 """
 
 from __future__ import annotations

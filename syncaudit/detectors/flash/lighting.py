@@ -1,10 +1,10 @@
-"""Find which rows of which frames a light reaches, and what they would look like without it.
+"""Find the frames, and the rows of each, that a light reaches, and how they look without it.
 
 A stationary camera sees every row at the same brightness in frame after frame; a light adds to it.
 What is common to the column blocks of a row is light; walking people, flickering screens and moving
 leaves change only some blocks.
 
-Find cheaply the few frames of a clip in which a flash, or a lasting light, may show.
+A cheap search comes first: it finds the few frames in which a flash, or a lasting light, may show.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Model a light going on as the rows of a rolling shutter show it, through a tone curve.
+"""Fit the rows at which light goes on and off, by the ramps that a rolling shutter draws.
 
-Fit the rows at which light goes on and off in frames, using the ramps that it draws.
+The light going on is modelled as the rows show it, through a tone curve.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reduce a camera's frames as they arrive to what is needed to find lights in them.
 
-Remove the ripple of lamps on the mains from the rows of a rolling shutter.
+The ripple of lamps on the mains is removed from the rows of a rolling shutter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find images that are useless for training: frozen, blank, grey, cut off, damaged, undecoded.
 
-Find images whose brightness reveals that they show nothing: black, grey, white, cut off.
+Brightness reveals images that show nothing: black, grey, white, cut off.
 """
 
 from __future__ import annotations

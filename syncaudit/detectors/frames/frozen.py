@@ -4,7 +4,7 @@ A repeat is proven by missing motion: the image does not depart from the one sho
 than re-encoding causes, however many frames later, while the images before and after move so fast
 that the frames between would have moved by clearly more than that.
 
-Measure how much two images differ, and how much of that is the noise of their coding.
+How much two images differ, and how much of that is the noise of their coding, is measured here too.
 """
 
 from __future__ import annotations

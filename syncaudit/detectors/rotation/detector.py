@@ -1,18 +1,17 @@
 """Measure how a camera rotates from frame to frame: the evidence that needs no flash.
 
-Corners are tracked on the luma image at reduced size, and a rotation is fitted to each frame
-pair. With a rolling shutter each point has its own time, row by row: each increment carries
-the moments of the rows on which its points lie.
+Corners are tracked on the luma image at reduced size, and a rotation is fitted to each frame pair.
+With a rolling shutter each point has its own time, row by row: each increment carries the moments
+of the rows on which its points lie.
 
-Choose, before decoding, the frame pairs whose rotation best constrains a camera's delay.
-
-A rotation increment constrains a delay by how much the angular rate changes over it: the Fisher
-information of a delay is the sum of ``(rate(stop) - rate(start))**2`` over the noise (Knapp &
-Carter, "The generalized correlation method for estimation of time delay", 1976,
-doi:10.1109/TASSP.1976.1162830, for the continuous case). A gyroscope on board shows where that is
-large: a quarter of all increments carries about six tenths of the total information.
-The choice depends on the gyroscope alone, not on image noise, so it cannot bias the delay.
-Stamps are taken at face value; if they are wrong, the choice is merely worse.
+Before decoding, the frame pairs are chosen whose rotation best constrains a delay. A rotation
+increment constrains a delay by how much the angular rate changes over it: the Fisher information of
+a delay is the sum of ``(rate(stop) - rate(start))**2`` over the noise (Knapp & Carter, "The
+generalized correlation method for estimation of time delay", 1976, doi:10.1109/TASSP.1976.1162830,
+for the continuous case). A gyroscope on board shows where that is large: a quarter of all
+increments carries about six tenths of the total information. The choice depends on the gyroscope
+alone, not on image noise, so it cannot bias the delay. Stamps are taken at face value; if they are
+wrong, the choice is merely worse.
 """
 
 from __future__ import annotations

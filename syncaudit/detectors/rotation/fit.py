@@ -12,14 +12,12 @@ rotation plus a parallax of unknown size, which is treated as noise whose scale 
 the points themselves (a random effect with a common mean). So distant points keep their full weight
 when the camera hardly translates, and lose only what parallax spoils when it does.
 
-Track a camera's direction of travel in its own axes, and how it changes with rotation.
-
-A camera ahead of the point about which its vehicle rotates moves with every rotation, by its lever
-arm ``l``: at speed v, a rate w changes its direction of travel by ``w x l / v``. With a rolling
-shutter the rate differs from row to row, so the direction of travel does as well, and near points
-mistake that for rotation: an offset of 0.16 ms per metre at 40 us per row in simulation, always to
-the same side for outward-looking cameras. The lever arm is in no manifest, but the directions of
-travel reveal it.
+The direction of travel is tracked in the camera's axes, as it changes with rotation. A camera ahead
+of the point about which its vehicle rotates moves with every rotation, by its lever arm ``l``: at
+speed v, a rate w changes its direction of travel by ``w x l / v``. With a rolling shutter the rate
+differs from row to row, so the direction of travel does as well, and near points mistake that for
+rotation: an offset of 0.16 ms per metre at 40 us per row in simulation, always to the same side for
+outward-looking cameras. The lever arm is in no manifest, but the directions of travel reveal it.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from syncaudit.detectors.rotation.step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
+# Fewer points do not determine a rotation reliably: such pairs of frames are not tracked.
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked image).
 MIN_NOISE_PX = 0.02

@@ -8,11 +8,9 @@ where near walls pass by, are detected by tracking back (Kalal, Mikolajczyk & Ma
 "Forward-backward error", ICPR 2010, doi:10.1109/ICPR.2010.675); one level from the old position is
 enough for that and costs a sixth.
 
-Find what is fixed to the camera in its images: burnt-in text, a bonnet, a gripper, dirt.
-
-Such points do not move while the scene does. Robust weights spare most scenes a few of them, but
-not noisy ones: sharp letters are tracked best of all, and near the border they have the most
-leverage.
+Points fixed to the camera are found and left out: burnt-in text, a bonnet, a gripper, dirt. They do
+not move while the scene does. Robust weights spare most scenes a few of them, but not noisy ones:
+sharp letters are tracked best of all, and near the border they have the most leverage.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation.fit import MIN_POINTS
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.clip import Scan, direction_of
@@ -32,7 +31,6 @@ from syncaudit.model.clip import Scan, direction_of
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250
 MAX_POINTS = 80
-MIN_POINTS = 12
 # Contrast of a corner in luma levels: the second value is used if the first finds too few.
 FAST_THRESHOLDS = (20, 12)
 ENOUGH_CORNERS = 100

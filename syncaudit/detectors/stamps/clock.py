@@ -1,12 +1,11 @@
 """Fit the clock behind timestamps: least squares for symmetric jitter, lower hull for delays.
 
-Detect whether a regular clock stands behind timestamps, and how much scatter is stamping error.
-
-Timestamps are sampling instants plus stamping errors. The error of one stamp makes one interval
-longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or
-exposure control, makes an interval longer and leaves the next one unchanged: every interval starts
-where the last one ended, and the phase performs a random walk. Such stamps are as good as any, and
-jitter around an even clock is not a measure of their quality.
+Whether a regular clock stands behind timestamps decides how much scatter is error. Timestamps are
+sampling instants plus stamping errors. The error of one stamp makes one interval longer and the
+next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or exposure control,
+makes an interval longer and leaves the next one unchanged: every interval starts where the last one
+ended, and the phase performs a random walk. Such stamps are as good as any, and jitter around an
+even clock is not a measure of their quality.
 """
 
 from __future__ import annotations

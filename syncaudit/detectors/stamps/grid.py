@@ -1,6 +1,6 @@
 """Find the sampling period of timestamps and number the samples, allowing for missing ones.
 
-Recognise timestamps that were generated afterwards as index / rate.
+Timestamps that were generated afterwards as index / rate are recognised.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Classify every jump of timestamps as missing samples, surplus samples or a clock step.
 
-Find sudden, lasting jumps of timestamps relative to their own rate.
+A jump is sudden, lasting, and relative to the timestamps' own rate.
 """
 
 from __future__ import annotations

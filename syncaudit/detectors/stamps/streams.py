@@ -1,6 +1,6 @@
 """Audit the timestamps of a source without its content, as its kind requires (design 3.5).
 
-Compare capture timestamps with the times at which the samples reached the recorder.
+Capture timestamps are also compared with the times at which samples reached the recorder.
 """
 
 from __future__ import annotations

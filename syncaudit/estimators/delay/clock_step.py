@@ -3,8 +3,6 @@
 A step inside a short clip looks much like a drift, and a drift beyond that of quartz is a priori no
 likelier than a step: where the increments cannot distinguish the two, neither is reported. Drifts
 of quartz are far likelier than steps and need no such test.
-
-Describe a delay that changes once, besides a steady drift, and locate the change.
 """
 
 from __future__ import annotations

@@ -10,11 +10,9 @@ about some optima, so each is mixed with the one before (Anderson, "Iterative pr
 nonlinear integral equations", J. ACM 12, 1965, doi:10.1145/321296.321305). The fit fails where the
 start lies further than half a lobe from the optimum.
 
-A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it
-is fitted too (it shows in the skew of the image), and the offset refers to the mean row of the
-tracked points, since the manifest does not state which row the timestamps refer to.
-
-Unknowns of a delay fit besides the mixing matrix, with their priors.
+A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it is
+fitted too (it shows in the skew of the image), and the offset refers to the mean row of the tracked
+points, since the manifest does not state which row the timestamps refer to.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Convert both sides of a pair to increments, which can be compared directly.
 
 A camera gives its rotation between two frames; a gyro, an accelerometer or a CAN signal gives the
-change of its running integral between any two instants. Increments over the same interval are
-equal (up to mounting and scale) when the clocks agree, whatever the sample rates: nothing is
-resampled, and a lost frame is just a longer increment.
+change of its running integral between any two instants. Increments over the same interval are equal
+(up to mounting and scale) when the clocks agree, whatever the sample rates: nothing is resampled,
+and a lost frame is just a longer increment.
 
-Compute, at every lag, the driver's change over each increment and the regression on it.
+The driver's change over each increment, and the regression on it, are computed at every lag.
 """
 
 from __future__ import annotations

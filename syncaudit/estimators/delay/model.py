@@ -1,10 +1,10 @@
-"""Model of the increments at given delays, with the linear parts solved and projected out.
+"""Model the increments at given delays, and estimate their errors and those of a fitted delay.
 
 The source's increments are modelled by those of the target's running integral at the given delays,
-with a free mixing matrix and slow terms. The remainder depends on the delay alone (variable
-projection; see `fit`).
+with a free mixing matrix and slow terms. These linear parts are solved and projected out, and the
+remainder depends on the delay alone (variable projection; see `fit`).
 
-Estimate the errors of increments, at rest and in motion, and of a delay fitted to them.
+Errors of increments are estimated at rest and in motion.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Refuse unreliable delays: the tests that turn a number into "unobservable".
 
-Test whether parts of a clip alone, near the delay of the whole, agree with it; and its ends.
+Parts of a clip alone, near the delay of the whole, must agree with it; and so must its ends.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from syncaudit.estimators.events.flash_bands import (
 )
 from syncaudit.estimators.events.flashes import (
     MESSAGE_STD_S,
-    METHOD,
     measure_flashes,
     sent_at_flashes,
 )
@@ -28,7 +27,6 @@ from syncaudit.estimators.events.light_length import find_light_length, limit_li
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 from syncaudit.estimators.events.scans import (
-    READ_UP,
     Scans,
     find_scans,
     without_ends,
@@ -38,8 +36,6 @@ from syncaudit.estimators.events.scans import (
 
 __all__ = [
     "MESSAGE_STD_S",
-    "METHOD",
-    "READ_UP",
     "Corrections",
     "EventEvidence",
     "EventMatch",

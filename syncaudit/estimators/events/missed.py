@@ -1,11 +1,9 @@
-"""Find the flashes in the full view of a camera that it does not show.
+"""Test a match of flashes by those that cameras would have missed; it may be off by a pulse.
 
 If a camera did not see a flash, the flash fell between its exposures. Such intervals are as long as
 the dead time of a frame, and band edges date flashes a thousand times better, so they add nothing
 to the estimate of a clock. But under a clock map that is off by one pulse of a burst, cameras miss
 flashes in their full view.
-
-Test whether a match of flashes that come in bursts may be off by a pulse.
 
 Two cameras whose exposures do not cover the whole time may each show other pulses of a burst. A
 clock map that is off by a pulse then pairs most of their events, and the right one may pair none,

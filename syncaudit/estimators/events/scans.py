@@ -6,7 +6,7 @@ flash as far from the middle row as it was, but to the other side. Cameras agree
 each other only if they all are read the wrong way and run at the same rate: within each frame, time
 runs backwards for all of them.
 
-Find logs that hold both edges of pulses, as of a GPIO line that changes its level.
+Logs may hold both edges of pulses, as of a GPIO line that changes its level; they are found too.
 """
 
 from __future__ import annotations

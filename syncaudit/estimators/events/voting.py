@@ -1,6 +1,7 @@
 """Find the offsets and drifts that explain many events, by voting on time differences.
 
-Detect whether a source's own events lie on an even time grid or repeat themselves.
+A source's own events may lie on an even time grid, or repeat themselves: then several offsets
+explain as many.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure two microphones against each other by generalised cross-correlation (PHAT).
 
-Fit a robust line, with at most one step, to the offsets of blocks of sound.
+A robust line, with at most one step, is fitted to the offsets of blocks of sound.
 """
 
 from __future__ import annotations

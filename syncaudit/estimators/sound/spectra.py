@@ -1,7 +1,4 @@
-"""Put two sounds on one time axis.
-
-Compute cross-spectra of short blocks of two sounds, and the delay where phases agree.
-"""
+"""Put two sounds on one time axis, and find the delay of short blocks where phases agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fit offset, drift and step to the boundaries of a tier, with realistic errors.
 
-Compute the likelihood of a tier's boundaries in its sound, from the classes on either side.
+The likelihood of a boundary in the sound follows from the classes on either side of it.
 """
 
 from __future__ import annotations

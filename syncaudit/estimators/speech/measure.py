@@ -1,7 +1,7 @@
 """Measure a tier against its audio, or refuse with the reason.
 
-Convert a fitted course into a measurement: known biases and standard errors. Remove a room's
-reverberation from band energies, and estimate the remaining shift.
+A fitted course becomes a measurement with its known biases and standard errors. A room's
+reverberation is removed from band energies, and the remaining shift estimated.
 """
 
 from __future__ import annotations

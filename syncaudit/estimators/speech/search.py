@@ -1,8 +1,8 @@
 """Find roughly where a tier fits: window by window over all lags, then the likeliest path.
 
-Compare a piece of a tier with the sound at every lag, by how much its classes explain. List prior
-band energies of each broad class of speech sound, in nine bands. Describe the offset of a tier from
-its sound, as a function of the tier's time.
+A window of a tier is compared with the sound at every lag by how much its classes explain, starting
+from prior band energies of each broad class. The path is the offset as a function of the tier's
+time.
 """
 
 from __future__ import annotations

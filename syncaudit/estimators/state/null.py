@@ -8,13 +8,12 @@ of Gaussian noise do; for other noise the tail is that of its own peaks: Pickand
 inference using extreme order statistics", Ann. Statist. 3, 1975, doi:10.1214/aos/1176343003), which
 give the rate at which a search of unrelated evidence finds as much.
 
-Repeating motion fits as well at other shifts, so its peaks are not rare either.
+Repeating motion fits as well at other shifts, so its peaks are not rare either: its delay is known
+only modulo the period.
 
 All motion and fast motion are tested separately: fast motion (the remainder after subtracting what
 a memory of 0.3 s predicts) must confirm the delay found from all motion, which chance rarely does
 once the delay is fixed.
-
-Detect repeating robot motion, whose delay is known only modulo the period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test whether parts of the evidence agree on one delay: pieces of the clip, halves of the view.
+"""Test whether one delay holds: pieces of the clip, halves of the view, a step, a drift.
 
 The covariance of a fit accounts for noise. It does not account for the mixing of joints into
 images, which is fitted to the same clip and is only nearly a constant plus a linear function of the
@@ -6,21 +6,19 @@ pose: its error is the same for all frames of one move and different for the nex
 fifth of the clip, and fitting everything anew to the rest, accounts for both (the delete-group
 jackknife; Kott, "The delete-a-group jackknife", J. Official Statistics 17, 2001).
 
-Find a step of the delay inside an episode: frames lost while the timestamps ran on.
+A step of the delay means frames lost while the timestamps ran on. Episodes are too short to measure
+pieces of them alone. So both sides of the step share the mixing, and all instants and pairs of
+delays are tried: with the moments of blocks each is one small regression. A delay that changes
+steadily is not a step: both are compared with the observations (`clock_step`), and where neither is
+likelier, neither is reported.
 
-Episodes are too short to measure pieces of them alone. So both sides of the step share the mixing,
-and all instants and pairs of delays are tried: with the moments of blocks each is one small
-regression. A delay that changes steadily is not a step: both are compared with the observations
-(`clock_step`), and where neither is likelier, neither is reported.
-
-Weigh a drift against what clocks do: quartz hardly drifts, and a wrong frame rate drifts far.
-
-Within a clip of seconds, the drift of a robot's camera is known to some hundred ppm at best, and
-quartz keeps to a tenth of that. So a measured drift is evidence between two hypotheses: a crystal,
-and a rate that is wrong by anything up to that of the worst clock. What follows for the drift is a
-mixture of both, weighted by their posterior odds (Kass and Raftery, "Bayes factors", J. Am. Stat.
-Assoc. 90, 1995, doi:10.1080/01621459.1995.10476572): neither a drift of two standard errors that a
-good clock shows now and then, nor no drift where a wrong rate is as likely.
+A drift is weighed against what clocks do. Within a clip of seconds, the drift of a robot's camera
+is known to some hundred ppm at best, and quartz keeps to a tenth of that. So a measured drift is
+evidence between two hypotheses: a crystal, and a rate that is wrong by anything up to that of the
+worst clock. What follows for the drift is a mixture of both, weighted by their posterior odds (Kass
+and Raftery, "Bayes factors", J. Am. Stat. Assoc. 90, 1995, doi:10.1080/01621459.1995.10476572):
+neither a drift of two standard errors that a good clock shows now and then, nor no drift where a
+wrong rate is as likely.
 """
 
 from __future__ import annotations

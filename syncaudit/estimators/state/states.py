@@ -2,17 +2,15 @@
 
 Neither side is the truth, so both directions are measured: how well each side predicts the other.
 Swapping the sides changes nothing but the sign. First the delay of every channel of either side is
-measured: channels that do not share that of the others are left out, and without a
-clear majority the pair is refused.
+measured: channels that do not share that of the others are left out, and without a clear majority
+the pair is refused.
 
-Measure the delay of every channel of a state, and test whether one delay holds for all.
-
-Joints lag behind their commands by different delays: an arm by 100 ms, a hand on another bus by
-300 ms. One regression of all on all would follow whichever predicts more, and report the error of
-that alone. So each channel is compared with the other side separately: its delay is the one at
-which one channel of the other side, or a mixture of all, predicts most of it (whichever does so
-better out of sample). The delay that the channels share, and how they differ beyond their errors,
-follow from a random-effects model (`fit_random_effects`).
+Joints lag behind their commands by different delays: an arm by 100 ms, a hand on another bus by 300
+ms. One regression of all on all would follow whichever predicts more, and report the error of that
+alone. So each channel is compared with the other side separately: its delay is the one at which one
+channel of the other side, or a mixture of all, predicts most of it (whichever does so better out of
+sample). The delay that the channels share, and how they differ beyond their errors, follow from a
+random-effects model (`fit_random_effects`).
 """
 
 from __future__ import annotations

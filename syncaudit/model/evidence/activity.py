@@ -1,6 +1,6 @@
 """Dense signals, increments from frame to frame, and instants on a source's own clock.
 
-The two sides of speech: what a tier states was spoken and when, and what the audio contains.
+Speech has two sides: what a tier states was spoken and when, and what the audio contains.
 """
 
 from __future__ import annotations

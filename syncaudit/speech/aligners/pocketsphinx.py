@@ -4,7 +4,7 @@ Every word is added as a pseudo-word with its own phones, so no word is out of v
 other languages are mapped to the nearest English ones. Boundaries are accurate to about 20 ms (mean
 absolute error against hand labels).
 
-Find where pocketsphinx places pronunciations in a sound, and judge whether they fit.
+Whether pronunciations fit the sound where they are placed is judged as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find how an English word is pronounced: dictionary, numbers, compounds, else letter rules.
 
-Map phones of any language to the nearest ones of the CMU dictionary.
+Phones of other languages are mapped to the nearest ones of the CMU dictionary.
 """
 
 from __future__ import annotations

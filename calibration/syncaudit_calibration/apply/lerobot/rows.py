@@ -1,7 +1,4 @@
-"""Build the re-paired rows of an episode.
-
-Find the samples that belong to one row, given the offsets of their sources.
-"""
+"""Build the re-paired rows of an episode: find the samples that belong to one row, by offsets."""
 
 from __future__ import annotations
 
