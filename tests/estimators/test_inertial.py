@@ -367,3 +367,15 @@ def test_offset_refers_to_where_the_motion_is(seed):
     assert abs(at_s - 3.6) < 0.5
     truth_s = at_s - clock.reads(at_s)
     assert abs(found.offset_s - truth_s) < 3.5 * found.offset_std_s
+
+
+def test_a_long_loss_whose_timestamps_run_on_is_a_step_of_its_size():
+    # The piece with the loss gives a delay in between, too far from the later ones to be found.
+    motion, n_lost, at = shaking(1), 66, 512
+    whole = imu(motion, 1, name="head", rate_hz=128.0, seconds=14.0, phase=0.0)
+    kept = np.delete(np.arange(whole.times_s.size), slice(at, at + n_lost))
+    source = replace(whole, times_s=whole.times_s[: kept.size], values=whole.values[kept])
+    target = imu(motion, 2, name="wrist", rate_hz=100.0, seconds=14.0, phase=0.0)
+    found = measure_imu_imu(source, target, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.step_s - n_lost / 128.0) < 5.0 * found.step_std_s

@@ -136,8 +136,15 @@ def _stepped(
         return None
     border_s = 0.5 * float(known[split - 1].mid_s[-1] + known[split].mid_s[0])
     reach_s = float(np.diff([piece.mid_s.mean() for piece in known]).max())
-    parts = slice(None, split), slice(split, None)
-    levels_s = [float(np.average(delays[part], weights=std[part] ** -2)) for part in parts]
+    levels_s = []
+    for part, rows in (
+        (slice(None, split), mid_s < border_s),
+        (slice(split, None), mid_s >= border_s),
+    ):
+        level_s = float(np.average(delays[part], weights=std[part] ** -2))
+        # A piece that contains the step gives a delay between both.
+        side = measure_near(increments.rows(rows), driver, level_s)
+        levels_s.append(level_s if side is None else side.offset_s)
     return _located(increments, driver, fit, border_s, levels_s, reach_s)
 
 
