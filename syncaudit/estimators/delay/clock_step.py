@@ -19,6 +19,7 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import Linearised
 from syncaudit.estimators.delay.refusals import (
     DRIFT_Z,
+    MIN_GAIN_SHARE,
     MIN_LIKELIHOOD_GAP,
     MIN_PIECE_S,
     DeviantEnd,
@@ -195,10 +196,12 @@ def _sides(
 
 
 def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | None:
-    """Return the step between two sides of equal drift; None where the drifts differ.
+    """Return the step between two sides; None where their drifts differ, or one hardly fits.
 
     A drift that is not significant is combined with a normal prior on the drift of clocks.
     """
+    if min(before.gain, after.gain) < MIN_GAIN_SHARE * max(before.gain, after.gain):
+        return None
     drifts = np.array([side.drift_ppm or 0.0 for side in (before, after)])
     weights = np.array([side.drift_std_ppm or math.inf for side in (before, after)]) ** -2
     if abs(drifts[0] - drifts[1]) > MAX_SIDES_Z * math.sqrt(np.sum(1.0 / weights)):

@@ -218,17 +218,23 @@ class DeviantEnd:
 
     border_s: float  # where it begins or ends, on the source's clock
     span_s: float  # how long it is
-    apart_s: float  # its delay relative to that of the whole
+    apart_s: float  # its delay relative to that of the whole, or `REACH_S` where none describes it
+    is_foreign: bool  # whether no delay within `REACH_S` describes it
     is_start: bool  # whether it is the start of the clip
     is_certain: bool  # whether this is beyond doubt; otherwise more increments may tell
 
     @property
     def words(self) -> str:
         """Describe the end."""
-        where = "first" if self.is_start else "last"
+        where = f"its {'first' if self.is_start else 'last'} {self.span_s:.1f} s"
+        if self.is_foreign:
+            return (
+                f"{where} show motion that no delay within {REACH_S:g} s of that of the rest of it "
+                "explains: samples lost for longer, a step of a clock, or another motion"
+            )
         return (
-            f"its {where} {self.span_s:.1f} s fit {1e3 * self.apart_s:+.0f} ms more than the rest "
-            "of it: lost frames, or a step of a clock too near the end to be measured"
+            f"{where} fit {1e3 * self.apart_s:+.0f} ms more than the rest of it: lost frames, or a "
+            "step of a clock too near the end to be measured"
         )
 
 
@@ -340,7 +346,9 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     c with a probability of at most exp(-c) (Ville, "Étude critique de la notion de collectif",
     1939), for each end and each of the delays tried. Correlated residuals count for less.
     The bound holds if the noise is that of the fit; noise of the driver, or flexing, add to the
-    sums. What they may add is seen in the rest of the clip, in any run of rows.
+    sums. What they may add is seen in the rest of the clip, in any run of rows. One more
+    alternative is that the driver says nothing about the rows, which have a Cauchy distribution of
+    their own.
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
@@ -359,8 +367,11 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
         for at_s in (begin_s, end_s)
     )
     expected = ((end - begin) @ linear.mixing.T).reshape(tried_s.size, n, -1)
-    left = linear.residuals + linear.fitted - expected
-    costs = np.log1p((left / linear.scale) ** 2).sum(axis=2)
+    observed = linear.residuals + linear.fitted
+    costs = np.log1p(((observed - expected) / linear.scale) ** 2).sum(axis=2)
+    own = np.maximum(np.median(np.abs(observed), axis=0), linear.scale)
+    foreign = (np.log1p((observed / own) ** 2) + np.log(own / linear.scale)).sum(axis=1)
+    costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
     sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
     sums /= max(1.0, fit.correlation_factor)
@@ -376,7 +387,8 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     return DeviantEnd(
         border_s=border_s,
         span_s=abs(outer_s - border_s),
-        apart_s=float(tried_s[k + 1]),
+        apart_s=float(np.append(tried_s, REACH_S)[k + 1]),
+        is_foreign=k + 1 == tried_s.size,
         is_start=side == 0,
         is_certain=bool(sums.max() >= needed),
     )
