@@ -347,8 +347,8 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     1939), for each end and each of the delays tried. Correlated residuals count for less.
     The bound holds if the noise is that of the fit; noise of the driver, or flexing, add to the
     sums. What they may add is seen in the rest of the clip, in any run of rows. One more
-    alternative is that the driver says nothing about the rows, which have a Cauchy distribution of
-    their own.
+    alternative is that the driver says nothing about the rows, which have a Cauchy distribution as
+    wide as all motion: rows at rest, and noise, are unlikely by it.
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
@@ -369,7 +369,7 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     expected = ((end - begin) @ linear.mixing.T).reshape(tried_s.size, n, -1)
     observed = linear.residuals + linear.fitted
     costs = np.log1p(((observed - expected) / linear.scale) ** 2).sum(axis=2)
-    own = np.maximum(np.median(np.abs(observed), axis=0), linear.scale)
+    own = np.maximum(np.sqrt(np.mean(observed**2, axis=0)), linear.scale)
     foreign = (np.log1p((observed / own) ** 2) + np.log(own / linear.scale)).sum(axis=1)
     costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
