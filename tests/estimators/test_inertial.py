@@ -369,13 +369,27 @@ def test_offset_refers_to_where_the_motion_is(seed):
     assert abs(found.offset_s - truth_s) < 3.5 * found.offset_std_s
 
 
-def test_a_long_loss_whose_timestamps_run_on_is_a_step_of_its_size():
-    # The piece with the loss gives a delay in between, too far from the later ones to be found.
-    motion, n_lost, at = shaking(1), 66, 512
-    whole = imu(motion, 1, name="head", rate_hz=128.0, seconds=14.0, phase=0.0)
+def lossy(seed, highest_hz, at_s, n_lost):
+    """Return a gyroscope that lost samples while its timestamps ran on, and a whole one."""
+    motion, at = shaking(seed, highest_hz=highest_hz), int(128.0 * at_s)
+    whole = imu(motion, seed, name="head", rate_hz=128.0, seconds=14.0, phase=0.0)
     kept = np.delete(np.arange(whole.times_s.size), slice(at, at + n_lost))
     source = replace(whole, times_s=whole.times_s[: kept.size], values=whole.values[kept])
-    target = imu(motion, 2, name="wrist", rate_hz=100.0, seconds=14.0, phase=0.0)
-    found = measure_imu_imu(source, target, max_offset_s=2.0)
+    return source, imu(motion, seed + 1, name="wrist", rate_hz=100.0, seconds=14.0, phase=0.0)
+
+
+def test_a_long_loss_whose_timestamps_run_on_is_a_step_of_its_size():
+    # The piece with the loss gives a delay in between, too far from the later ones to be found.
+    found = measure_imu_imu(*lossy(1, 4.0, 4.0, 66), max_offset_s=2.0)
     assert found.accepted
-    assert abs(found.step_s - n_lost / 128.0) < 5.0 * found.step_std_s
+    assert abs(found.step_s - 66 / 128.0) < 5.0 * found.step_std_s
+
+
+@pytest.mark.parametrize(
+    ("seed", "highest_hz", "at_s", "n_lost"),
+    [(0, 1.5, 9.5, 150), (0, 1.5, 12.5, 100), (1, 1.5, 8.0, 150), (0, 4.0, 8.0, 100)],
+)
+def test_an_end_that_no_delay_explains_is_refused(seed, highest_hz, at_s, n_lost):
+    found = measure_imu_imu(*lossy(seed, highest_hz, at_s, n_lost), max_offset_s=2.0)
+    assert not found.accepted
+    assert "s show motion that no delay within 0.4 s" in found.why
