@@ -1,5 +1,7 @@
 """Displacement of the cells of a frame."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -55,6 +57,24 @@ def test_only_the_cells_of_a_moving_part_move():
     right = watched(camera(4), frames).moves.reshape(3, 3, 4, 2)[..., 0] * SIZE_PX[0]
     assert right[:, 0, 0].min() > 0.3
     assert np.abs(right[:, 2]).max() < 0.05
+
+
+@pytest.mark.parametrize("step_px", [3.0, 6.0])
+def test_what_coding_holds_back_depends_on_the_speed_of_what_moves(step_px):
+    """An eighth of a pixel, whatever share of the image stands still."""
+    scene, part = textured(), textured(seed=2)
+    frames = []
+    for k in range(4):
+        frame = window(scene, 0, 0).copy()
+        left = 60 + round(step_px * k)
+        frame[60:160, left : left + 100] = part[:100, :100]
+        frames.append(frame)
+    stream = camera(4)
+    images = watched(stream, frames)
+    assert images.coding_std_s == 0.0  # no video with a known width
+    video = watched(replace(stream, width_px=SIZE_PX[0]), frames)
+    # The flow of what moves is averaged with that of its surroundings.
+    assert 0.12 < video.coding_std_s * 30.0 * step_px < 0.17
 
 
 def test_still_image_has_no_motion():

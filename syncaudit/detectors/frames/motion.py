@@ -25,6 +25,8 @@ from syncaudit.model.clip import direction_of
 FLOW_WIDTH_PX = 64
 GRID = (4, 3)
 MIN_SIDE_PX = 24
+# Motion vectors are rounded to a quarter of a pixel: up to an eighth is suppressed.
+HELD_BACK_PX = 0.125
 _FLOW = {
     "pyr_scale": 0.5,
     "levels": 2,
@@ -48,6 +50,7 @@ class ImageMotionDetector:
     _index: int = -1
     _pairs: list[tuple[int, int]] = field(default_factory=list)
     _moves: list[NDArray[np.float32]] = field(default_factory=list)
+    _powers: list[tuple[float, float]] = field(default_factory=list)
 
     def update(self, image: Frame) -> None:
         """Take one frame."""
@@ -59,10 +62,13 @@ class ImageMotionDetector:
         if image.index >= self.stream.time_ns.shape[0]:
             return
         flow = cv2.calcOpticalFlowFarneback(before, small, None, **_FLOW)  # type: ignore[call-overload]  # None makes a new array
-        cells = cv2.resize(flow, GRID, interpolation=cv2.INTER_AREA) / small.shape[1]
+        flow /= small.shape[1]
+        cells = cv2.resize(flow, GRID, interpolation=cv2.INTER_AREA)
         if np.isfinite(cells).all():
+            square = np.sum(np.square(flow, dtype=np.float64), axis=2).ravel()
             self._pairs.append((previous, image.index))
             self._moves.append(cells.ravel())
+            self._powers.append((float(square.sum()), float(square @ square)))
 
     def finish(self) -> ImageMotion | None:
         """Return the motion, or None where there are no two images in order."""
@@ -78,6 +84,7 @@ class ImageMotionDetector:
             return None
         start_s, stop_s = start_s[usable], stop_s[usable]
         moves = np.stack(self._moves).astype(np.float64)[usable]
+        powers = np.array(self._powers)[usable]
         return ImageMotion(
             source=self.stream.name,
             epoch_ns=epoch_ns,
@@ -85,8 +92,21 @@ class ImageMotionDetector:
             stop_s=stop_s,
             moves=_at_middle_row(moves, start_s, stop_s, _cells_late_s(self.stream)),
             stamp_std_s=stamp_std_s,
-            coded_width_px=None if self.stream.files.is_images else self.stream.width_px or None,
+            coding_std_s=self._coding_std_s(powers, stop_s - start_s),
         )
+
+    def _coding_std_s(self, powers: Floats, width_s: Floats) -> float:
+        """Return how long coding may hold motion back, which is shorter for fast motion.
+
+        The speed is that of the pixels that determine the delay: those that move, weighted by the
+        square of their speed. `powers`, shape (n, 2), are the sums over the pixels of the squared
+        displacements, in widths of the image, and of their squares.
+        """
+        square, fourth = np.sum(powers / width_s[:, None] ** np.array([2, 4]), axis=0)
+        width_px = 0 if self.stream.files.is_images else self.stream.width_px or 0
+        if not width_px or not fourth:
+            return 0.0
+        return float(HELD_BACK_PX / (width_px * np.sqrt(fourth / square)))
 
 
 def _cells_late_s(stream: CameraStream) -> Floats:

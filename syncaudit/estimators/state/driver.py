@@ -29,8 +29,6 @@ STILL = 1e-9
 # Smoothing of both sides, in periods of the slower one, and its minimum.
 SMOOTHING_PERIODS = 2.0
 MIN_SMOOTHING_S = 0.066
-# Motion vectors are rounded to a quarter of a pixel: up to an eighth is suppressed.
-HELD_BACK_PX = 0.125
 
 
 def moving_channels(values: Floats) -> Bools:
@@ -136,18 +134,6 @@ def state_increments(state: Activity) -> Increments | None:
     values = curve.at(end) - curve.at(begin)
     increments = Increments(start_s=begin, stop_s=end, values=values, weights=np.ones_like(values))
     return increments.rows(curve.covers(begin, end))
-
-
-def held_back_s(camera: ImageMotion) -> float:
-    """Return how long coding holds motion back, which is shorter for fast motion.
-
-    The speed is that of the motion that determines the delay, which is weighted by its square.
-    """
-    square = (camera.moves / (camera.stop_s - camera.start_s)[:, None]) ** 2
-    if camera.coded_width_px is None or not square.any():
-        return 0.0
-    speed = math.sqrt(float(np.sum(square**2) / np.sum(square)))
-    return HELD_BACK_PX / (camera.coded_width_px * speed)
 
 
 def period_of(side: Activity | ImageMotion) -> float:

@@ -30,7 +30,6 @@ from syncaudit.estimators.delay.refusals import (
 from syncaudit.estimators.delay.search import DelayCurve
 from syncaudit.estimators.state.driver import (
     camera_increments,
-    held_back_s,
     period_of,
     state_driver,
 )
@@ -101,7 +100,7 @@ def measure_camera_state(
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(
-            camera.stamp_std_s, CODING_PERIODS * period_s, held_back_s(camera), READING_STD_S
+            camera.stamp_std_s, CODING_PERIODS * period_s, camera.coding_std_s, READING_STD_S
         ),
         is_one_clock=is_one_clock,
         is_baseline_only=is_command,

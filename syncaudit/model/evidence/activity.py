@@ -95,8 +95,8 @@ class ImageMotion:
         all cells were exposed with the middle row where the line delay is known.
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or readout not stated).
-    coded_width_px : int, optional
-        Width of a video whose frames are predicted from earlier ones. None: independent images.
+    coding_std_s : float
+        How long video coding may hold slow motion back; 0 for independent images.
     """
 
     source: str
@@ -105,7 +105,7 @@ class ImageMotion:
     stop_s: Floats
     moves: Floats
     stamp_std_s: float = 0.0
-    coded_width_px: int | None = None
+    coding_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
