@@ -57,8 +57,8 @@ class Source:
         return parent_of(self.base_uri)
 
     def uri_of(self, name: str) -> str:
-        """Return the absolute path or URL of a file."""
-        return resolve(name, self.base_uri)
+        """Return the absolute path or URL of a file or folder; "" is the source itself."""
+        return resolve(name, self.base_uri) if name else self.base_uri
 
     def files(self, pattern: str = "*", folder: str = "") -> list[str]:
         """Return the matching files in a folder, in natural order; [] if there is no folder.
@@ -126,7 +126,7 @@ class Source:
         )
 
     def _list(self, folder: str, pattern: str, *, want_folders: bool) -> list[str]:
-        place = self.uri_of(folder) if folder else self.base_uri
+        place = self.uri_of(folder)
         path = local_path(place)
         if path is not None:
             if not path.is_dir():
@@ -143,7 +143,7 @@ class Source:
             found = _list_remote(place, "directory" if want_folders else "file")
         names = [name for name in found if fnmatch.fnmatchcase(name, pattern)]
         names.sort(key=natural_key)
-        return [f"{folder}/{name}" if folder else name for name in names]
+        return [posixpath.join(folder, name) for name in names]
 
 
 def parse_json(data: bytes) -> Any:

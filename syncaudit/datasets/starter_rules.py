@@ -6,6 +6,7 @@ import glob
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from posixpath import join
 from typing import Any
 
 from syncaudit.datasets.naming import stem_of
@@ -54,7 +55,7 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
     `folder` is one clip of the data set, as an example: `videos` in it are cameras or sounds, and
     no rule matches `tables`.
     """
-    columns = {name: columns_of(source, f"{folder}/{name}" if folder else name) for name in tables}
+    columns = {name: columns_of(source, join(folder, name)) for name in tables}
     stamps = {name for name, found in columns.items() if _is_stamp_table(found)}
     taken: set[str] = set()
     parts = []

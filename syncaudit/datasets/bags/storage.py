@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import join
 
 from syncaudit.datasets.bags.mcap_file import read_mcap
 from syncaudit.datasets.bags.rosbag1_file import read_rosbag1
@@ -63,9 +64,8 @@ def find_recordings(source: Source, suffixes: tuple[str, ...]) -> Iterator[Recor
     """
     folders = source.folders()
     for folder in ["", *folders]:
-        prefix = f"{folder}/" if folder else ""
         names = [name for name in source.files(folder=folder) if _storage(name) in suffixes]
-        if source.file is None and source.has(f"{prefix}{METADATA}"):
+        if source.file is None and source.has(join(folder, METADATA)):
             recording = _rosbag2(source, folder, names, suffixes)
             if recording is not None:
                 yield recording
@@ -85,16 +85,15 @@ def _rosbag2(
 
     Unreadable metadata give a finding: the files can be read without.
     """
-    prefix = f"{folder}/" if folder else ""
     findings: list[str] = []
-    listed = _listed(source, f"{prefix}{METADATA}")
+    listed = _listed(source, join(folder, METADATA))
     if isinstance(listed, str):
         findings.append(
             f"corrupt: {METADATA} cannot be read ({listed}); the files in its folder are"
         )
     else:
         # Old versions wrote paths relative to the parent folder.
-        names = [f"{prefix}{Path(name).name}" for name in listed]
+        names = [join(folder, Path(name).name) for name in listed]
         missing = [name for name in names if not source.has(name)]
         names = [name for name in names if name not in missing and _storage(name) in suffixes]
         findings += [
@@ -161,7 +160,7 @@ def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Record
         titles.update(taken)
     for title, files in sorted(found):
         name = title if titles[title] == 1 else f"{title}{Path(files[0]).suffix}"
-        yield Recording(name=f"{folder}/{name}" if folder else name, files=tuple(files))
+        yield Recording(name=join(folder, name), files=tuple(files))
 
 
 def _stem(name: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from posixpath import join
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.formats.nested import NestedFormat, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.dsp.attitude import rates_of_attitudes
@@ -35,7 +36,7 @@ class Argoverse2Format(NestedFormat):
     _expected = f"{_CAMERAS} and {_POSES}"
 
     def _is_one(self, source: Source, folder: str) -> bool:
-        return source.has(inside(folder, _CAMERAS)) and source.has(inside(folder, _POSES))
+        return all(source.has(join(folder, name)) for name in (_CAMERAS, _POSES))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the logs in the order of their names."""
@@ -43,7 +44,7 @@ class Argoverse2Format(NestedFormat):
             clip_id = name_of(source, folder).rpartition("/")[2]
             focal_px = _focal_lengths(source, folder, job)
             sources: dict[str, SourceSpec] = {}
-            for place in source.folders(inside(folder, _CAMERAS)):
+            for place in source.folders(join(folder, _CAMERAS)):
                 name = place.rpartition("/")[2]
                 sources[name] = _camera(source, place, clip_id, focal_px.get(name), job)
             sources["pose"] = _pose(source, folder, clip_id, job)
@@ -72,7 +73,7 @@ def _camera(
 
 def _focal_lengths(source: Source, folder: str, job: Import) -> dict[str, float]:
     """Return the known focal lengths by camera name."""
-    name = inside(folder, _INTRINSICS)
+    name = join(folder, _INTRINSICS)
     if not source.has(name):
         return {}
     try:
@@ -85,7 +86,7 @@ def _focal_lengths(source: Source, folder: str, job: Import) -> dict[str, float]
 
 def _pose(source: Source, folder: str, clip_id: str, job: Import) -> ImuSpec:
     """Return the angular rate of the vehicle, from one pose to the next."""
-    name = inside(folder, _POSES)
+    name = join(folder, _POSES)
     try:
         found = _feather(source, name, ("timestamp_ns", "qx", "qy", "qz", "qw"))
         stamps = np.array(found.pop("timestamp_ns"), dtype=np.int64)

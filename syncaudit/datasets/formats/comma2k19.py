@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from tokenize import TokenError
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.formats.nested import NestedFormat
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -30,10 +30,8 @@ class Comma2k19Format(NestedFormat):
     name = "comma2k19"
     summary = "comma2k19: route/segment folders with video.hevc, processed_log/ and global_pose/"
     _depth = 3  # chunk, route, segment
-    _expected = f"{_LOG}/IMU or {_LOG}/CAN"
-
-    def _is_one(self, source: Source, folder: str) -> bool:
-        return any(source.has(inside(folder, f"{_LOG}/{part}")) for part in ("IMU", "CAN"))
+    _marks = (f"{_LOG}/IMU", f"{_LOG}/CAN")
+    _expected = " or ".join(_marks)
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the segments, routes in the order of their names."""
@@ -42,8 +40,8 @@ class Comma2k19Format(NestedFormat):
             if not sources:
                 job.note("left out a segment without any known file")
                 continue
-            path = source.uri_of(segment) if segment else source.base_uri
-            route, _, number = path.split("::")[0].rstrip("/").rpartition("/")
+            path = source.uri_of(segment).split("::")[0]
+            route, _, number = path.rstrip("/").rpartition("/")
             route = route.rpartition("/")[2]
             yield source.clip(f"{route}/{number}", sources, recording_id=route)
 

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from posixpath import join
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.formats.nested import NestedFormat, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
 from syncaudit.datasets.steps.episode import Stamps, counted, rate_of_rules
@@ -78,7 +79,7 @@ class _Session:
 def _note_deleted(source: Source, folder: str, job: Import) -> None:
     """Note records that the user deleted; they were recorded, so their times count."""
     try:
-        *_, last = source.read(inside(folder, "manifest.json")).splitlines()
+        *_, last = source.read(join(folder, "manifest.json")).splitlines()
         if parse_json(last)["deleted_indexes"]:
             job.note(
                 "records marked as deleted are read as well: without them times would have gaps"
@@ -89,10 +90,9 @@ def _note_deleted(source: Source, folder: str, job: Import) -> None:
 
 def _sessions(source: Source, folder: str) -> Iterator[_Session]:
     """Yield the sessions of a tub one after the other."""
-    place = source.uri_of(folder) if folder else source.base_uri
-    tub = place.split("::")[0].rstrip("/").rpartition("/")[2]
+    tub = name_of(source, folder).rpartition("/")[2]
     is_new = bool(source.files("*.catalog", folder))
-    images = "/".join(part for part in (folder, "images" if is_new else "") if part) or "."
+    images = join(folder, "images") if is_new else folder or "."
     session = _Session(tub, images)
     number: object = None
     for where, record in _records(source, folder, is_new=is_new):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from posixpath import join
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.formats.nested import NestedFormat, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.arrays import READ_ERRORS
@@ -46,33 +47,31 @@ class DroidFormat(NestedFormat):
     summary = "DROID, raw: folders with trajectory.h5 and recordings/MP4"
     _depth = 5  # laboratory, success or failure, day, episode
     _expected = _FILE
-
-    def _is_one(self, source: Source, folder: str) -> bool:
-        return source.has(inside(folder, _FILE))
+    _marks = (_FILE,)
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes in the order of their folders."""
         require_h5py(self.name)
         for folder in self._folders(source):
             clip_id = name_of(source, folder)
-            prefix = f"{folder}/" if folder else ""
+            name = join(folder, _FILE)
             try:
-                with open_hdf5(source, f"{prefix}{_FILE}") as file:
-                    sources = _sources(source, prefix, file, clip_id, job)
+                with open_hdf5(source, name) as file:
+                    sources = _sources(source, folder, file, clip_id, job)
             except ManifestError as error:
-                fault = f"corrupt: {prefix}{_FILE} {error.message}. {error.hint}"
+                fault = f"corrupt: {name} {error.message}. {error.hint}"
                 yield broken_clip(clip_id, [fault], job, source)
                 continue
             yield source.clip(clip_id, sources)
 
 
 def _sources(
-    source: Source, prefix: str, file: h5py.File, clip_id: str, job: Import
+    source: Source, folder: str, file: h5py.File, clip_id: str, job: Import
 ) -> dict[str, SourceSpec]:
     sources: dict[str, SourceSpec] = {}
     videos = {
         name.rpartition("/")[2].removesuffix(".mp4"): name
-        for name in source.files("*.mp4", f"{prefix}{_VIDEOS}")
+        for name in source.files("*.mp4", join(folder, _VIDEOS))
     }
     for serial, uri in videos.items():
         if serial.endswith("-stereo"):
@@ -90,7 +89,7 @@ def _sources(
             uri=uri, timestamps=table, arrivals=table, findings=findings
         )
         job.note(f"{_VIDEOS}/SERIAL.mp4 -> camera, stamps SERIAL_estimated_capture")
-    for name in source.files("*.svo*", f"{prefix}recordings/SVO"):
+    for name in source.files("*.svo*", join(folder, "recordings/SVO")):
         if name.rpartition("/")[2].partition(".")[0] not in videos:
             job.note("ignored recordings/SVO: only the camera's own SDK reads them; convert to MP4")
     job.note("ignored robot_timestamp: nothing ties the robot's own clock to the computer's")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.formats.nested import NestedFormat, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
@@ -33,10 +33,8 @@ class EurocFormat(NestedFormat):
     name = "euroc"
     summary = "EuRoC MAV, TUM-VI, ASL folders: mav0/cam0/data.csv, mav0/imu0/data.csv"
     _depth = 3  # machine_hall/MH_01_easy/mav0
-    _expected = "cam0/data.csv or imu0/data.csv"
-
-    def _is_one(self, source: Source, folder: str) -> bool:
-        return any(source.has(inside(folder, f"{name}/data.csv")) for name in ("cam0", "imu0"))
+    _marks = ("cam0/data.csv", "imu0/data.csv")
+    _expected = " or ".join(_marks)
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the sequences in the order of their names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from posixpath import join
 from typing import Any
 
 from syncaudit.datasets.loggers import logger_sources
@@ -235,9 +236,7 @@ def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _beside(folder: str, name: str) -> str:
-    if name.startswith("../"):
-        return name[3:]
-    return f"{folder}/{name}" if folder else name
+    return name[3:] if name.startswith("../") else join(folder, name)
 
 
 def _kind_of(name: str) -> str:

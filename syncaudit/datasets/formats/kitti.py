@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from posixpath import join
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.formats.nested import NestedFormat, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
@@ -35,10 +36,7 @@ class KittiFormat(NestedFormat):
     summary = "KITTI raw: date_drive_0001_sync/ or _extract/ with image_0x/, oxts/, timestamps.txt"
     _depth = 2  # 2011_09_26/2011_09_26_drive_0001_sync
     _expected = "image_00/timestamps.txt ..."
-
-    def _is_one(self, source: Source, folder: str) -> bool:
-        names = [f"image_{number:02d}/{_STAMPS}" for number in range(4)]
-        return any(source.has(inside(folder, name)) for name in names)
+    _marks = tuple(f"image_{number:02d}/{_STAMPS}" for number in range(4))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the drives in the order of their names; drives of one day share a calibration."""
@@ -96,7 +94,7 @@ def _camera(
 
 def _lenses(source: Source, folder: str, *, is_rectified: bool) -> dict[str, dict[str, Any]]:
     """Return the known lens parameters of each camera, by number."""
-    name = inside(folder, f"../{_CALIBRATION}")  # calibration of the day
+    name = join(folder, f"../{_CALIBRATION}")  # calibration of the day
     if not source.has(name):
         return {}
     lists: dict[str, list[float]] = {}

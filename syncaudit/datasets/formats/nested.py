@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from posixpath import join
 
 from syncaudit.datasets.source import Source
 
@@ -37,6 +38,7 @@ class NestedFormat:
     takes_rules = False
     _depth: int  # levels below the data set at which recordings may lie
     _expected: str  # contents of a recording's folder
+    _marks: tuple[str, ...] = ()  # files or folders of which any marks a recording's folder
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a recording in it, at most `_depth` levels down."""
@@ -46,7 +48,7 @@ class NestedFormat:
 
     def _is_one(self, source: Source, folder: str) -> bool:
         """Return whether a folder holds a recording."""
-        raise NotImplementedError
+        return any(source.has(join(folder, name)) for name in self._marks)
 
     def _folders(self, source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
         """Yield the folders that hold a recording, in the order of their names."""
@@ -67,11 +69,6 @@ def files_below(
 def first_below(source: Source, suffixes: tuple[str, ...], *, depth: int) -> list[str]:
     """Return the first files with one of the suffixes, for a probe to look into."""
     return list(islice(files_below(source, suffixes, depth=depth, most=MOST), _PROBED))
-
-
-def inside(folder: str, name: str) -> str:
-    """Return the name of a file in a folder of a source."""
-    return f"{folder}/{name}" if folder else name
 
 
 def name_of(source: Source, folder: str) -> str:

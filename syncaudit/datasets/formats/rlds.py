@@ -8,12 +8,13 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from posixpath import join
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.formats.nested import NestedFormat
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate_of_rules
@@ -45,7 +46,7 @@ class RldsFormat(NestedFormat):
     _expected = f"{_FEATURES} and *.tfrecord files"
 
     def _is_one(self, source: Source, folder: str) -> bool:
-        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
+        return source.has(join(folder, _FEATURES)) and bool(_shards(source, folder))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes, shards in the order of their names."""
@@ -127,7 +128,7 @@ def _arrays(values: Mapping[str, _Value], shapes: Mapping[str, tuple[int, ...]])
 
 def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...]]:
     """Return the shape per step of each feature that is read."""
-    name = inside(folder, _FEATURES)
+    name = join(folder, _FEATURES)
     content = source.read_json(name)
     try:
         found = {key: _shape(feature) for key, feature in _leaves(content, "")}

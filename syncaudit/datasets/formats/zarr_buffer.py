@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
+from posixpath import join
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, inside, walk
+from syncaudit.datasets.formats.nested import MOST, name_of, walk
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.arrays import READ_ERRORS
@@ -57,11 +58,8 @@ class ZarrFormat:
 
 def _buffers(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     """Yield the folders and files that are buffers; "" is the source itself."""
-
-    def is_one(folder: str) -> bool:
-        return source.has(inside(folder, _ENDS))
-
-    for folder, found in walk(source, is_one, depth=_DEPTH, most=most):
+    found_in = walk(source, lambda folder: source.has(join(folder, _ENDS)), depth=_DEPTH, most=most)
+    for folder, found in found_in:
         yield from [folder] if found else source.files(f"*{_PACKED}", folder)
 
 
@@ -85,16 +83,15 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
                 names = sorted({part[1] for part in parts if part[0] == "data" and len(part) > 2})
                 store = stack.enter_context(ZipStore(path, mode="r"))
             else:
-                place = f"{buffer}/data" if buffer else "data"
-                names = [name.rpartition("/")[2] for name in source.folders(place)]
-                store = source.uri_of(buffer) if buffer else source.base_uri
+                names = [name.rpartition("/")[2] for name in source.folders(join(buffer, "data"))]
+                store = source.uri_of(buffer)
             group = zarr.open_group(store, mode="r")
         except READ_ERRORS as error:
             if isinstance(error, ManifestError):
                 raise
             raise ManifestError(
                 f"is not an intact zarr group ({one_line(error)})",
-                path=source.uri_of(buffer) if buffer else source.base_uri,
+                path=source.uri_of(buffer),
                 hint="Copy it again.",
             ) from error
         yield group, names
@@ -108,12 +105,10 @@ def _clips(
     rate_hz: float | None,
     job: Import,
 ) -> Iterator[Clip]:
-    place = source.uri_of(buffer) if buffer else source.base_uri
-    ends = _episode_ends(group, place)
+    ends = _episode_ends(group, source.uri_of(buffer))
     findings: list[str] = []
     arrays = dict(_arrays(group, names, findings, job))
-    title = place.split("::")[0].rstrip("/").rpartition("/")[2]
-    title = title.removesuffix(".zip").removesuffix(".zarr")
+    title = name_of(source, buffer).rpartition("/")[2].removesuffix(".zip").removesuffix(".zarr")
     for number, (first, stop) in enumerate(zip([0, *ends], ends, strict=False)):
         episode = Episode(
             clip_id=f"{title}/episode_{number:05d}",
@@ -185,8 +180,7 @@ def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
 
 def _videos(source: Source, buffer: str, number: int) -> dict[str, CameraSpec]:
     """Return the videos that diffusion policy stores beside a buffer, one folder per episode."""
-    beside = buffer.rpartition("/")[0]
-    folder = f"{beside}/videos/{number}" if beside else f"videos/{number}"
+    folder = join(buffer.rpartition("/")[0], f"videos/{number}")
     return {
         f"video_{name.rpartition('/')[2].removesuffix('.mp4')}": CameraSpec(
             uri=name, is_start_assumed=True
