@@ -7,7 +7,6 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
@@ -138,7 +137,7 @@ def _ray() -> Any:
 Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
 """``engine(task, items, workers=, timeout_s=, memory=)`` yields (index, value)."""
 
-ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": _run_on_ray})
+ENGINES: Mapping[str, Engine] = {"local": _run_local, "ray": _run_on_ray}
 
 
 def get_engine(name: str, *, address: str | None = None) -> Engine:

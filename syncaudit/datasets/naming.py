@@ -6,7 +6,6 @@ import fnmatch
 import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from syncaudit.errors import UsageError, nearest_name
@@ -42,9 +41,7 @@ class NamedSources:
 
 
 def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRule:
-    return NamingRule(
-        match=tuple(match.split()), name=name, spec=MappingProxyType({"kind": kind, **spec})
-    )
+    return NamingRule(match=tuple(match.split()), name=name, spec={"kind": kind, **spec})
 
 
 def _triple(name: str, columns: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder, decode_still
 from syncaudit.decode.frame import Frame, FrameDecoder, LumaFrames
@@ -13,13 +12,11 @@ from syncaudit.plugins import made_on_demand
 
 __all__ = ["DECODERS", "Frame", "FrameDecoder", "LumaFrames", "decode_still", "iter_luma"]
 
-DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
-    {
-        "cpu": CpuDecoder,
-        "nvdec": made_on_demand("syncaudit.decode.nvdec", "NvdecDecoder"),
-        "torchcodec": made_on_demand("syncaudit.decode.torchcodec_planes", "TorchcodecDecoder"),
-    }
-)
+DECODERS: Mapping[str, Callable[[], FrameDecoder]] = {
+    "cpu": CpuDecoder,
+    "nvdec": made_on_demand("syncaudit.decode.nvdec", "NvdecDecoder"),
+    "torchcodec": made_on_demand("syncaudit.decode.torchcodec_planes", "TorchcodecDecoder"),
+}
 
 
 def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.machine import probe_machine
@@ -15,17 +14,15 @@ __all__ = ["GROUPS", "Probe", "Status", "Symptom", "examine_machine"]
 
 Probe = Callable[[], Sequence[Symptom]]
 
-GROUPS: Mapping[str, Probe] = MappingProxyType(
-    {
-        "versions": probe_versions,
-        "codecs": probe_codecs,
-        "gpu": probe_gpu,
-        "speech": probe_speech,
-        "viewer": probe_viewer,
-        "extras": probe_extras,
-        "machine": probe_machine,
-    }
-)
+GROUPS: Mapping[str, Probe] = {
+    "versions": probe_versions,
+    "codecs": probe_codecs,
+    "gpu": probe_gpu,
+    "speech": probe_speech,
+    "viewer": probe_viewer,
+    "extras": probe_extras,
+    "machine": probe_machine,
+}
 
 
 def examine_machine(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,9 +26,14 @@ _ROLES = (
 STAMPS_KEY = "stamps"
 """Key of a manifest's ``units`` for the timestamps of a source."""
 
-NS_PER_UNIT: Mapping[str, int] = MappingProxyType(
-    {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
-)
+NS_PER_UNIT: Mapping[str, int] = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+}
 
 _DEGREE = math.pi / 180.0
 _RATES = {

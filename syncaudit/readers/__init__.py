@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow
@@ -40,17 +39,15 @@ __all__ = ["READERS", "read_source"]
 
 
 # Each takes (name, spec of its kind, base_uri) and returns its stream.
-READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
-    {
-        SourceKind.CAMERA: read_camera,
-        SourceKind.IMU: read_imu,
-        SourceKind.CAN: read_can,
-        SourceKind.AUDIO: read_audio,
-        SourceKind.TRANSCRIPT: read_transcript,
-        SourceKind.EVENTS: read_events,
-        SourceKind.STATE: read_state,
-    }
-)
+READERS: Mapping[str, Callable[..., Stream]] = {
+    SourceKind.CAMERA: read_camera,
+    SourceKind.IMU: read_imu,
+    SourceKind.CAN: read_can,
+    SourceKind.AUDIO: read_audio,
+    SourceKind.TRANSCRIPT: read_transcript,
+    SourceKind.EVENTS: read_events,
+    SourceKind.STATE: read_state,
+}
 
 
 # Above this many samples, giving freed memory back is worth the time.

@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -237,18 +236,14 @@ def _read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) ->
         )
 
 
-RAW_LOGS: MappingProxyType[str, Callable[[str, Collection[int], Path | None], BusFrames]] = (
-    MappingProxyType(
-        {
-            ".log": _candump,
-            ".asc": _asc,
-            ".blf": _blf,
-            ".trc": _trc,
-            ".mf4": _read_mdf_frames,
-            ".mdf": _read_mdf_frames,
-        }
-    )
-)
+RAW_LOGS: Mapping[str, Callable[[str, Collection[int], Path | None], BusFrames]] = {
+    ".log": _candump,
+    ".asc": _asc,
+    ".blf": _blf,
+    ".trc": _trc,
+    ".mf4": _read_mdf_frames,
+    ".mdf": _read_mdf_frames,
+}
 
 
 def _collect(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -149,9 +148,7 @@ _MOUNTS = {  # yaw in degrees, position in metres, field of view in degrees
     "cam_rear": (180.0, (-1.0, 0.0, 1.4), 95.0),
 }
 
-SIX_CAMERAS: Mapping[str, CameraConfig] = MappingProxyType(
-    {
-        name: CameraConfig(mount_yaw_rad=float(np.radians(yaw)), lever_arm_m=place, fov_deg=fov)
-        for name, (yaw, place, fov) in _MOUNTS.items()
-    }
-)
+SIX_CAMERAS: Mapping[str, CameraConfig] = {
+    name: CameraConfig(mount_yaw_rad=float(np.radians(yaw)), lever_arm_m=place, fov_deg=fov)
+    for name, (yaw, place, fov) in _MOUNTS.items()
+}

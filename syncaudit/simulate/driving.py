@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -53,38 +52,34 @@ class DrivingStyle:
     shake_rad: float = 0.0
 
 
-STYLES: Mapping[str, DrivingStyle] = MappingProxyType(
-    {
-        "city": DrivingStyle(
-            speeds_mps=(3.0, 13.0),
-            speed_change_every_s=4.0,
-            turn_every_s=5.0,
-            turn_rate_rad_s=0.5,
-            wander_rad_s=0.03,
-            roughness=1.0,
-            bump_every_s=4.0,
-        ),
-        "highway": DrivingStyle(
-            speeds_mps=(17.0, 20.0),
-            speed_change_every_s=6.0,
-            wander_rad_s=0.008,
-            roughness=0.35,
-            bump_every_s=8.0,
-        ),
-        "straight_smooth": DrivingStyle(
-            speeds_mps=(12.0, 12.0), wander_rad_s=0.0002, roughness=0.004
-        ),
-        "parked": DrivingStyle(speeds_mps=(0.0, 0.0)),
-        "held": DrivingStyle(speeds_mps=(0.0, 0.0), shake_rad=0.003),
-        "handheld": DrivingStyle(
-            speeds_mps=(1.0, 1.4),
-            speed_change_every_s=4.0,
-            wander_rad_s=0.15,
-            roughness=0.3,
-            shake_rad=0.04,
-        ),
-    }
-)
+STYLES: Mapping[str, DrivingStyle] = {
+    "city": DrivingStyle(
+        speeds_mps=(3.0, 13.0),
+        speed_change_every_s=4.0,
+        turn_every_s=5.0,
+        turn_rate_rad_s=0.5,
+        wander_rad_s=0.03,
+        roughness=1.0,
+        bump_every_s=4.0,
+    ),
+    "highway": DrivingStyle(
+        speeds_mps=(17.0, 20.0),
+        speed_change_every_s=6.0,
+        wander_rad_s=0.008,
+        roughness=0.35,
+        bump_every_s=8.0,
+    ),
+    "straight_smooth": DrivingStyle(speeds_mps=(12.0, 12.0), wander_rad_s=0.0002, roughness=0.004),
+    "parked": DrivingStyle(speeds_mps=(0.0, 0.0)),
+    "held": DrivingStyle(speeds_mps=(0.0, 0.0), shake_rad=0.003),
+    "handheld": DrivingStyle(
+        speeds_mps=(1.0, 1.4),
+        speed_change_every_s=4.0,
+        wander_rad_s=0.15,
+        roughness=0.3,
+        shake_rad=0.04,
+    ),
+}
 
 
 def simulate_motion(style: str, duration_s: float, rng: np.random.Generator) -> Motion:

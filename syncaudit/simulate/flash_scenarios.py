@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -180,5 +179,5 @@ def _scenarios() -> dict[str, RigConfig]:
     return {name: replace(config, clip_id=name) for name, config in clips.items()}
 
 
-FLASH_SCENARIOS: Mapping[str, RigConfig] = MappingProxyType(_scenarios())
+FLASH_SCENARIOS: Mapping[str, RigConfig] = _scenarios()
 """Recordings by name, 45 s each with six cameras of 480 lines at rest."""

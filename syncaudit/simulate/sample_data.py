@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from syncaudit.writing import replace_text, replacing
@@ -72,34 +71,32 @@ def _with_nan(table: bytes) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii")
 
 
-DEFECTS: Mapping[str, Defect] = MappingProxyType(
-    {
-        "truncated_video": Defect(
-            source="cam_front",
-            words="video cut off after 60 % of its bytes",
-            reason="unreadable",
-            damage=lambda content: content[: len(content) * 6 // 10],
-        ),
-        "nan_imu": Defect(
-            source="imu", words="gyro_x of 25 samples is NaN", reason="non_finite", damage=_with_nan
-        ),
-        "empty_can": Defect(
-            source="can",
-            words="table with a header and no rows",
-            reason="empty",
-            damage=lambda content: content.split(b"\n")[0] + b"\n",
-        ),
-        "missing_file": Defect(
-            source="cam_front",
-            words="video is not there",
-            reason="missing_file",
-            damage=lambda _: None,
-        ),
-        "zero_byte_audio": Defect(
-            source="mic", words="audio file of 0 bytes", reason="empty", damage=lambda _: b""
-        ),
-    }
-)
+DEFECTS: Mapping[str, Defect] = {
+    "truncated_video": Defect(
+        source="cam_front",
+        words="video cut off after 60 % of its bytes",
+        reason="unreadable",
+        damage=lambda content: content[: len(content) * 6 // 10],
+    ),
+    "nan_imu": Defect(
+        source="imu", words="gyro_x of 25 samples is NaN", reason="non_finite", damage=_with_nan
+    ),
+    "empty_can": Defect(
+        source="can",
+        words="table with a header and no rows",
+        reason="empty",
+        damage=lambda content: content.split(b"\n")[0] + b"\n",
+    ),
+    "missing_file": Defect(
+        source="cam_front",
+        words="video is not there",
+        reason="missing_file",
+        damage=lambda _: None,
+    ),
+    "zero_byte_audio": Defect(
+        source="mic", words="audio file of 0 bytes", reason="empty", damage=lambda _: b""
+    ),
+}
 
 
 def break_clip(good: Path, folder: Path, name: str) -> Truth:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from .can_bus import CanConfig
@@ -79,7 +78,7 @@ def _scenarios() -> dict[str, RigConfig]:
     }
 
 
-SCENARIOS: Mapping[str, RigConfig] = MappingProxyType(_scenarios())
+SCENARIOS: Mapping[str, RigConfig] = _scenarios()
 """Clips by name, six cameras each; change them with `dataclasses.replace`.
 
 Drives last 20 s, the recordings for a calibration by flashes (``flash_*``) 45 s."""

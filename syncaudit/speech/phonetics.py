@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 
 _AFFRICATES = "ʦʣʧʤʨʥčǰ"
 # Precomposed letters that must not be decomposed into letter and diacritic.
@@ -25,9 +24,17 @@ _SILENCE = frozenset(
 _SPOKEN = frozenset({"spn", "<unk>", "<oov>", "unk", "[unk]", "xxx", "yyy", "[oov]", "<spoken>"})
 
 # Precomposed letters that sound different from their base letter.
-_COMPOSED: Mapping[str, str] = MappingProxyType(
-    {"ç": "s", "š": "s", "ś": "s", "ş": "s", "č": "ch", "ć": "ch", "ž": "z", "ż": "z", "ź": "z"}
-)
+_COMPOSED: Mapping[str, str] = {
+    "ç": "s",
+    "š": "s",
+    "ś": "s",
+    "ş": "s",
+    "č": "ch",
+    "ć": "ch",
+    "ž": "z",
+    "ż": "z",
+    "ź": "z",
+}
 _MARKS = string.punctuation.replace("'", "") + "“”‘’„«»…–—¿¡"
 
 
@@ -46,52 +53,46 @@ class PhoneClass(StrEnum):
 
 
 # Typical durations in read speech, rounded: only their ratios matter, they are scaled to the word.
-TYPICAL_DURATION_S: Mapping[PhoneClass, float] = MappingProxyType(
-    {
-        PhoneClass.VOWEL: 0.090,
-        PhoneClass.NASAL: 0.060,
-        PhoneClass.APPROXIMANT: 0.055,
-        PhoneClass.SIBILANT: 0.095,
-        PhoneClass.FRICATIVE: 0.065,
-        PhoneClass.PLOSIVE: 0.030,
-        PhoneClass.CLOSURE: 0.050,
-        PhoneClass.SILENCE: 0.100,
-        PhoneClass.SPEECH: 0.070,
-    }
-)
-_BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = MappingProxyType(
-    {
-        (PhoneClass.VOWEL,): (
-            "aa ae ah ao aw ax axh axr ay eh er ey ih ix iy ow oy uh uw ux oh ia ea ua"
-        ),
-        (PhoneClass.NASAL,): "m n ng em en eng nx",
-        (PhoneClass.APPROXIMANT,): "l r w y el wh dx",
-        (PhoneClass.SIBILANT,): "s z sh zh",
-        (PhoneClass.FRICATIVE,): "f v th dh hh hv h",
-        (PhoneClass.CLOSURE, PhoneClass.PLOSIVE): "p t k b d g",
-        (PhoneClass.CLOSURE, PhoneClass.SIBILANT): "ch jh",
-        (PhoneClass.CLOSURE,): "q bcl dcl gcl pcl tcl kcl",
-    }
-)
-_ARPABET: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
-    {symbol: classes for classes, symbols in _BY_CLASS.items() for symbol in symbols.split()}
-)
+TYPICAL_DURATION_S: Mapping[PhoneClass, float] = {
+    PhoneClass.VOWEL: 0.090,
+    PhoneClass.NASAL: 0.060,
+    PhoneClass.APPROXIMANT: 0.055,
+    PhoneClass.SIBILANT: 0.095,
+    PhoneClass.FRICATIVE: 0.065,
+    PhoneClass.PLOSIVE: 0.030,
+    PhoneClass.CLOSURE: 0.050,
+    PhoneClass.SILENCE: 0.100,
+    PhoneClass.SPEECH: 0.070,
+}
+_BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = {
+    (PhoneClass.VOWEL,): (
+        "aa ae ah ao aw ax axh axr ay eh er ey ih ix iy ow oy uh uw ux oh ia ea ua"
+    ),
+    (PhoneClass.NASAL,): "m n ng em en eng nx",
+    (PhoneClass.APPROXIMANT,): "l r w y el wh dx",
+    (PhoneClass.SIBILANT,): "s z sh zh",
+    (PhoneClass.FRICATIVE,): "f v th dh hh hv h",
+    (PhoneClass.CLOSURE, PhoneClass.PLOSIVE): "p t k b d g",
+    (PhoneClass.CLOSURE, PhoneClass.SIBILANT): "ch jh",
+    (PhoneClass.CLOSURE,): "q bcl dcl gcl pcl tcl kcl",
+}
+_ARPABET: Mapping[str, tuple[PhoneClass, ...]] = {
+    symbol: classes for classes, symbols in _BY_CLASS.items() for symbol in symbols.split()
+}
 # Letters of the chart of the International Phonetic Association (2020), by manner; obsolete and
 # ASCII spellings of the same letters are listed with them. A glottal stop has no burst.
-_CLASS_OF_IPA: Mapping[PhoneClass, str] = MappingProxyType(
-    {
-        PhoneClass.VOWEL: "iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝᵻᵿ",
-        PhoneClass.NASAL: "mɱnɳɲŋɴȵ",
-        PhoneClass.APPROXIMANT: "ʋɹɻjɰwʍɥlɭʎʟɫrʀʙɾɽⱱɺȴ",
-        PhoneClass.SIBILANT: "szʃʒʂʐɕʑɧšžſ",
-        PhoneClass.FRICATIVE: "ɸβfvθðçʝxɣχʁħʕhɦʜʢɬɮ",
-        PhoneClass.PLOSIVE: "pbtdʈɖcɟkgɡqɢʡȶȡɓɗʄɠʛʘǀǃǂǁ",
-        PhoneClass.CLOSURE: "ʔ",
-    }
-)
-_CLASS: Mapping[str, PhoneClass] = MappingProxyType(
-    {letter: manner for manner, letters in _CLASS_OF_IPA.items() for letter in letters}
-)
+_CLASS_OF_IPA: Mapping[PhoneClass, str] = {
+    PhoneClass.VOWEL: "iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝᵻᵿ",
+    PhoneClass.NASAL: "mɱnɳɲŋɴȵ",
+    PhoneClass.APPROXIMANT: "ʋɹɻjɰwʍɥlɭʎʟɫrʀʙɾɽⱱɺȴ",
+    PhoneClass.SIBILANT: "szʃʒʂʐɕʑɧšžſ",
+    PhoneClass.FRICATIVE: "ɸβfvθðçʝxɣχʁħʕhɦʜʢɬɮ",
+    PhoneClass.PLOSIVE: "pbtdʈɖcɟkgɡqɢʡȶȡɓɗʄɠʛʘǀǃǂǁ",
+    PhoneClass.CLOSURE: "ʔ",
+}
+_CLASS: Mapping[str, PhoneClass] = {
+    letter: manner for manner, letters in _CLASS_OF_IPA.items() for letter in letters
+}
 _SPLIT_PLOSIVE = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
 
 
@@ -230,30 +231,26 @@ _C = (PhoneClass.CLOSURE, PhoneClass.SIBILANT)
 
 # Groups first. Letters that languages read differently (``ch``, ``j``, ``c``) get the most common
 # reading; a wrong guess costs a little contrast but causes no bias.
-_CLASSES_OF_GROUP: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
-    {
-        **dict.fromkeys(("tsch", "tch", "ch", "cz", "dz", "dg"), _C),
-        **dict.fromkeys(("sch", "sh", "sz"), (_S,)),
-        **dict.fromkeys(("th", "ph"), (_F,)),
-        **dict.fromkeys(("ng", "gn"), (_N,)),
-        **dict.fromkeys(("ce", "ci", "cy"), (_S, _V)),
-        "gh": (),
-        "ck": _P,
-        "qu": (*_P, _A),
-        "x": (*_P, _S),
-    }
-)
-_CLASSES_OF_LETTER: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
-    {
-        **dict.fromkeys("aeiouyæœøıə", (_V,)),
-        **dict.fromkeys("mnŋ", (_N,)),
-        **dict.fromkeys("lrwł", (_A,)),
-        **dict.fromkeys("szß", (_S,)),
-        **dict.fromkeys("fvhþð", (_F,)),
-        **dict.fromkeys("bcdgkpqtđħ", _P),
-        "j": (_A,),
-    }
-)
+_CLASSES_OF_GROUP: Mapping[str, tuple[PhoneClass, ...]] = {
+    **dict.fromkeys(("tsch", "tch", "ch", "cz", "dz", "dg"), _C),
+    **dict.fromkeys(("sch", "sh", "sz"), (_S,)),
+    **dict.fromkeys(("th", "ph"), (_F,)),
+    **dict.fromkeys(("ng", "gn"), (_N,)),
+    **dict.fromkeys(("ce", "ci", "cy"), (_S, _V)),
+    "gh": (),
+    "ck": _P,
+    "qu": (*_P, _A),
+    "x": (*_P, _S),
+}
+_CLASSES_OF_LETTER: Mapping[str, tuple[PhoneClass, ...]] = {
+    **dict.fromkeys("aeiouyæœøıə", (_V,)),
+    **dict.fromkeys("mnŋ", (_N,)),
+    **dict.fromkeys("lrwł", (_A,)),
+    **dict.fromkeys("szß", (_S,)),
+    **dict.fromkeys("fvhþð", (_F,)),
+    **dict.fromkeys("bcdgkpqtđħ", _P),
+    "j": (_A,),
+}
 
 
 class Script(StrEnum):

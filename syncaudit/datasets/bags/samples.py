@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -214,13 +213,11 @@ class CanCollector(SampleCollector):
         return replace(made, log="\n".join([*lines, ""]).encode())
 
 
-SAMPLE_TYPES: Mapping[str, type[SampleCollector]] = MappingProxyType(
-    {
-        "sensor_msgs/msg/Imu": ImuCollector,
-        "sensor_msgs/msg/JointState": JointCollector,
-        "can_msgs/msg/Frame": CanCollector,
-    }
-)
+SAMPLE_TYPES: Mapping[str, type[SampleCollector]] = {
+    "sensor_msgs/msg/Imu": ImuCollector,
+    "sensor_msgs/msg/JointState": JointCollector,
+    "can_msgs/msg/Frame": CanCollector,
+}
 
 
 class FieldCollector(SampleCollector):

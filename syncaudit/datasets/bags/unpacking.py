@@ -6,7 +6,6 @@ import bz2
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Protocol
 
 from syncaudit.limits import UNPACKED_BYTES, UNPACKED_FILE_BYTES, UNPACKED_FOLD
@@ -39,9 +38,11 @@ def _lz4(data: IO[bytes]) -> _Stream:
     return stream
 
 
-_OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
-    {"zstd": _zstd, "lz4": _lz4, "bz2": lambda data: bz2.BZ2File(data)}
-)
+_OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = {
+    "zstd": _zstd,
+    "lz4": _lz4,
+    "bz2": lambda data: bz2.BZ2File(data),
+}
 
 
 def error_words(error: Exception) -> str:

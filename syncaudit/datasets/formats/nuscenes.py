@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -288,38 +287,36 @@ class _Message:
     is_received: bool = False  # timestamps are reception times
 
 
-_MESSAGES: Mapping[str, _Message] = MappingProxyType(
-    {
-        "ms_imu": _Message("imu", {"gyro": ("rotation_rate", 1.0), "accel": ("linear_accel", 1.0)}),
-        "pose": _Message("state", {name: (name, 1.0) for name in _POSE}),
-        "steeranglefeedback": _Message("can", {"steering_angle": ("value", 1.0)}),
-        "vehicle_monitor": _Message(
-            "can",
-            {
-                "speed": ("vehicle_speed", _KMH),
-                "yaw_rate": ("yaw_rate", _DEGREES),
-                "steering_angle": ("steering", _DEGREES),
-                "brake": ("brake", 1.0),
-            },
-        ),
-        "zoesensors": _Message(
-            "can",
-            {"brake": ("brake_sensor", 1.0), "steering_angle": ("steering_sensor", 1.0)},
-            is_received=True,
-        ),
-        "zoe_veh_info": _Message(
-            "can",
-            {
-                "speed": ("odom_speed", _KMH),
-                **{f"wheel_speed_{w}": (f"{w.upper()}_wheel_speed", 1.0) for w in _WHEELS},
-                "long_accel": ("longitudinal_accel", 1.0),
-                "lateral_accel": ("transversal_accel", _G),
-                "steering_angle": ("steer_corrected", _DEGREES),
-            },
-            is_received=True,
-        ),
-    }
-)
+_MESSAGES: Mapping[str, _Message] = {
+    "ms_imu": _Message("imu", {"gyro": ("rotation_rate", 1.0), "accel": ("linear_accel", 1.0)}),
+    "pose": _Message("state", {name: (name, 1.0) for name in _POSE}),
+    "steeranglefeedback": _Message("can", {"steering_angle": ("value", 1.0)}),
+    "vehicle_monitor": _Message(
+        "can",
+        {
+            "speed": ("vehicle_speed", _KMH),
+            "yaw_rate": ("yaw_rate", _DEGREES),
+            "steering_angle": ("steering", _DEGREES),
+            "brake": ("brake", 1.0),
+        },
+    ),
+    "zoesensors": _Message(
+        "can",
+        {"brake": ("brake_sensor", 1.0), "steering_angle": ("steering_sensor", 1.0)},
+        is_received=True,
+    ),
+    "zoe_veh_info": _Message(
+        "can",
+        {
+            "speed": ("odom_speed", _KMH),
+            **{f"wheel_speed_{w}": (f"{w.upper()}_wheel_speed", 1.0) for w in _WHEELS},
+            "long_accel": ("longitudinal_accel", 1.0),
+            "lateral_accel": ("transversal_accel", _G),
+            "steering_angle": ("steer_corrected", _DEGREES),
+        },
+        is_received=True,
+    ),
+}
 
 
 def _bus_sources(root: Source, scene: str, job: Import) -> dict[str, SourceSpec]:

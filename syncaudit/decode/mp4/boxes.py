@@ -6,7 +6,6 @@ import os
 import stat
 import struct
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,11 @@ _HEADER = struct.Struct(">I4s")
 _LENGTH = struct.Struct(">Q")
 
 # The parts of a track, by the box that contains them.
-_PARTS: Mapping[bytes, frozenset[bytes]] = MappingProxyType(
-    {
-        b"trak": frozenset({b"edts", b"mdia", b"tref"}),
-        b"mdia": frozenset({b"minf"}),
-        b"minf": frozenset({b"dinf", b"stbl"}),
-    }
-)
+_PARTS: Mapping[bytes, frozenset[bytes]] = {
+    b"trak": frozenset({b"edts", b"mdia", b"tref"}),
+    b"mdia": frozenset({b"minf"}),
+    b"minf": frozenset({b"dinf", b"stbl"}),
+}
 # Fragmented movies keep their tables elsewhere; an image item is not a track.
 _FRAGMENTS = frozenset({b"moof", b"sidx", b"styp", b"meta"})
 

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +27,15 @@ from syncaudit.decode.spans import ContainerFrames
 
 # Codecs that FFmpeg always has and whose samples its demuxer passes on one by one, with the box of
 # the parameters that the decoder requires.
-_CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
-    {
-        b"avc1": b"avcC",
-        b"avc3": b"avcC",
-        b"hvc1": b"hvcC",
-        b"hev1": b"hvcC",
-        b"av01": b"av1C",
-        b"vp09": b"vpcC",
-        b"jpeg": None,
-    }
-)
+_CODECS: Mapping[bytes, bytes | None] = {
+    b"avc1": b"avcC",
+    b"avc3": b"avcC",
+    b"hvc1": b"hvcC",
+    b"hev1": b"hvcC",
+    b"av01": b"av1C",
+    b"vp09": b"vpcC",
+    b"jpeg": None,
+}
 # Handlers for which FFmpeg creates streams that are not video.
 _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd", b"hint"})
 # The only data reference: this file.

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -81,15 +80,11 @@ class Aligner(Protocol):
 
 
 # In the order in which they are tried: those that need no set-up come first.
-ALIGNERS: Mapping[str, Callable[[], Aligner]] = MappingProxyType(
-    {
-        "pocketsphinx": made_on_demand(
-            "syncaudit.speech.aligners.pocketsphinx", "PocketsphinxAligner"
-        ),
-        "mfa": made_on_demand("syncaudit.speech.aligners.mfa", "MfaAligner"),
-        "viter": made_on_demand("syncaudit.speech.aligners.viter", "ViterAligner"),
-    }
-)
+ALIGNERS: Mapping[str, Callable[[], Aligner]] = {
+    "pocketsphinx": made_on_demand("syncaudit.speech.aligners.pocketsphinx", "PocketsphinxAligner"),
+    "mfa": made_on_demand("syncaudit.speech.aligners.mfa", "MfaAligner"),
+    "viter": made_on_demand("syncaudit.speech.aligners.viter", "ViterAligner"),
+}
 
 
 def align_each(

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
 from syncaudit.errors import AlignmentError, StreamReadError, SyncAuditError, UsageError
 from syncaudit.model import Interval, Tier
@@ -45,27 +44,25 @@ DICTIONARY_VARIABLE = "SYNCAUDIT_MFA_DICTIONARY"
 ACOUSTIC_VARIABLE = "SYNCAUDIT_MFA_ACOUSTIC"
 
 # (dictionary, acoustic model) by language, as `mfa model download` names them.
-_MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "en": ("english_us_arpa", "english_us_arpa"),
-        "es": ("spanish_spain_mfa", "spanish_mfa"),
-        **{
-            code: (f"{name}_mfa", f"{name}_mfa")
-            for code, name in {
-                "cs": "czech",
-                "de": "german",
-                "fr": "french",
-                "ja": "japanese",
-                "ko": "korean",
-                "pl": "polish",
-                "ru": "russian",
-                "sv": "swedish",
-                "tr": "turkish",
-                "uk": "ukrainian",
-            }.items()
-        },
-    }
-)
+_MODELS: Mapping[str, tuple[str, str]] = {
+    "en": ("english_us_arpa", "english_us_arpa"),
+    "es": ("spanish_spain_mfa", "spanish_mfa"),
+    **{
+        code: (f"{name}_mfa", f"{name}_mfa")
+        for code, name in {
+            "cs": "czech",
+            "de": "german",
+            "fr": "french",
+            "ja": "japanese",
+            "ko": "korean",
+            "pl": "polish",
+            "ru": "russian",
+            "sv": "swedish",
+            "tr": "turkish",
+            "uk": "ukrainian",
+        }.items()
+    },
+}
 # Separate calls cost 3.5 s of start-up per file; more files than this are aligned as one corpus.
 _FEW = 3
 _OPTIONS = (

@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase
-from types import MappingProxyType
 
 from syncaudit.speech.phonetics import Alphabet, alphabet_of, bare_arpabet
 
@@ -19,9 +18,7 @@ _CALLED = (
     "EY|B IY|S IY|D IY|IY|EH F|JH IY|EY CH|AY|JH EY|K EY|EH L|EH M|EH N|OW|P IY|K Y UW|AA R|EH S|"
     "T IY|Y UW|V IY|D AH B AH L Y UW|EH K S|W AY|Z IY"
 )
-_NAMES: Mapping[str, str] = MappingProxyType(
-    dict(zip(ascii_lowercase, _CALLED.split("|"), strict=True))
-)
+_NAMES: Mapping[str, str] = dict(zip(ascii_lowercase, _CALLED.split("|"), strict=True))
 # (letters, phones): letters are a pattern tried at each position; the first match wins.
 # ``^`` and ``$`` are the ends of the word; lookahead is not consumed.
 _RULES = tuple(
@@ -157,49 +154,46 @@ CMU_PHONES = frozenset(f"{_VOWELS} {_CONSONANTS}".split())
 
 # Letters of the chart of the International Phonetic Association (2020): the CMU phone that is
 # closest in place and manner.
-_LETTERS: Mapping[str, str] = MappingProxyType(
-    {
-        letter: phone
-        for phone, letters in {
-            "IY": "iyɨʉ",
-            "IH": "ɪʏᵻ",
-            "UW": "uɯ",
-            "UH": "ʊᵿ",
-            "EY": "eø",
-            "EH": "ɛœɶ",
-            "AE": "æ",
-            "AH": "əʌɐɘɤɞ",
-            "ER": "ɜɝɚɵ",
-            "AA": "aɑɒ",
-            "AO": "ɔ",
-            "OW": "o",
-            "P": "p",
-            "B": "bɓ",
-            "T": "tʈʔ",
-            "D": "dɖɗɾ",
-            "K": "kqcʡ",
-            "G": "gɡɟɢɠʄʛ",
-            "M": "mɱ",
-            "N": "nɳ",
-            "NG": "ŋɴ",
-            "F": "fɸ",
-            "V": "vβʋⱱ",
-            "TH": "θ",
-            "DH": "ð",
-            "S": "s",
-            "Z": "z",
-            "SH": "ʃʂɕçɧ",
-            "ZH": "ʒʐʑʝ",
-            "HH": "hɦxχħʜ",
-            "R": "rɹɻʀʁɽɺʙɣʕʢ",
-            "L": "lɫɭʎʟɬɮ",
-            "W": "wʍɥ",
-            "Y": "jɰ",
-        }.items()
-        for letter in letters
-    }
-    | {"ɲ": "N Y"}
-)
+_LETTERS: Mapping[str, str] = {
+    letter: phone
+    for phone, letters in {
+        "IY": "iyɨʉ",
+        "IH": "ɪʏᵻ",
+        "UW": "uɯ",
+        "UH": "ʊᵿ",
+        "EY": "eø",
+        "EH": "ɛœɶ",
+        "AE": "æ",
+        "AH": "əʌɐɘɤɞ",
+        "ER": "ɜɝɚɵ",
+        "AA": "aɑɒ",
+        "AO": "ɔ",
+        "OW": "o",
+        "P": "p",
+        "B": "bɓ",
+        "T": "tʈʔ",
+        "D": "dɖɗɾ",
+        "K": "kqcʡ",
+        "G": "gɡɟɢɠʄʛ",
+        "M": "mɱ",
+        "N": "nɳ",
+        "NG": "ŋɴ",
+        "F": "fɸ",
+        "V": "vβʋⱱ",
+        "TH": "θ",
+        "DH": "ð",
+        "S": "s",
+        "Z": "z",
+        "SH": "ʃʂɕçɧ",
+        "ZH": "ʒʐʑʝ",
+        "HH": "hɦxχħʜ",
+        "R": "rɹɻʀʁɽɺʙɣʕʢ",
+        "L": "lɫɭʎʟɬɮ",
+        "W": "wʍɥ",
+        "Y": "jɰ",
+    }.items()
+    for letter in letters
+} | {"ɲ": "N Y"}
 # Diacritics that change the sound too little to change the phone.
 _MARKS = frozenset("ːˑˈˌ'ʰʱʲʷˠˤⁿˡ˞˭ʼ̩̯.‿-~ ")
 
@@ -300,9 +294,7 @@ def phones_of_spelling(letters: str) -> str:
 
 
 def _by_symbol(symbols_of: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType(
-        {symbol: phones for phones, symbols in symbols_of.items() for symbol in symbols.split()}
-    )
+    return {symbol: phones for phones, symbols in symbols_of.items() for symbol in symbols.split()}
 
 
 # TIMIT and related alphabets, beyond the CMU phones themselves.

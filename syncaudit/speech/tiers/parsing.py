@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -400,15 +399,13 @@ def _grouped(rows: Iterable[tuple[str, Interval]]) -> tuple[Tier, ...]:
 
 
 # Each takes (uri for messages, decoded text).
-TIER_FORMATS: Mapping[str, Callable[[str, str], Parsed]] = MappingProxyType(
-    {
-        ".textgrid": parse_textgrid,
-        ".ctm": parse_ctm,
-        ".json": parse_json,
-        ".csv": parse_csv,
-        ".tsv": parse_csv,
-        ".srt": partial(parse_subtitles, form="srt"),
-        ".vtt": partial(parse_subtitles, form="vtt"),
-        ".eaf": parse_eaf,
-    }
-)
+TIER_FORMATS: Mapping[str, Callable[[str, str], Parsed]] = {
+    ".textgrid": parse_textgrid,
+    ".ctm": parse_ctm,
+    ".json": parse_json,
+    ".csv": parse_csv,
+    ".tsv": parse_csv,
+    ".srt": partial(parse_subtitles, form="srt"),
+    ".vtt": partial(parse_subtitles, form="vtt"),
+    ".eaf": parse_eaf,
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Interval, Tier
@@ -89,9 +88,11 @@ def _json_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  
 
 
 # Each takes (tiers, *, duration_s, name) and returns the file's text.
-TIER_WRITERS: Mapping[str, Callable[..., str]] = MappingProxyType(
-    {".textgrid": _textgrid_text, ".ctm": _ctm_text, ".json": _json_text}
-)
+TIER_WRITERS: Mapping[str, Callable[..., str]] = {
+    ".textgrid": _textgrid_text,
+    ".ctm": _ctm_text,
+    ".json": _json_text,
+}
 
 
 def _without_gaps(tier: Tier, stop_s: float) -> list[Interval]:
