@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import NormalDist
 
@@ -167,17 +167,15 @@ def defect(
 
 def doubt(
     code: ReasonCode,
-    source: str,
+    source: str | None,
     message: str,
     *,
     value: float | None = None,
     limit: float | None = None,
 ) -> Finding:
     """Return a finding that keeps a source from passing, and rejects nothing."""
-    severity = Severity.DOUBT
-    return Finding(
-        code=code, source=source, message=message, value=value, limit=limit, severity=severity
-    )
+    found = defect(code, source, message, value=value, limit=limit)
+    return replace(found, severity=Severity.DOUBT)
 
 
 def rejected(

@@ -13,9 +13,8 @@ from syncaudit.model import (
     ImageFault,
     ImageFaultRun,
     ReasonCode,
-    Severity,
 )
-from syncaudit.policy.case import Case, Findings, defect, limited, percentage
+from syncaudit.policy.case import Case, Findings, defect, doubt, limited, percentage
 from syncaudit.policy.limits import Limits
 
 # Spells that a message lists.
@@ -164,14 +163,7 @@ def _blank_throughout(
     )
     if limit is not None and share > limit:
         return limited(ReasonCode.EMPTY, name, text, share, limit, word=percentage)
-    return Finding(
-        code=ReasonCode.EMPTY,
-        source=name,
-        message=text,
-        value=share,
-        limit=limit,
-        severity=Severity.DOUBT,
-    )
+    return doubt(ReasonCode.EMPTY, name, text, value=share, limit=limit)
 
 
 def _plain(name: str, audit: ImageAudit) -> list[Finding]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from syncaudit.errors import (
 from syncaudit.formatting import word_count
 from syncaudit.model import Channel, Finding, ReasonCode
 from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of, parse_candump
-from syncaudit.readers.csv_table import decode_text
+from syncaudit.readers.csv_table import decode_loosely, decode_text
 from syncaudit.readers.faults import empty_stream, non_finite
 from syncaudit.readers.uris import local_file, read_bytes
 
@@ -50,6 +50,7 @@ _PARSE_ERRORS = (
 
 # English and German, as Vector tools write them.
 _MONTHS = {"jan": 1, "feb": 2, "mar": 3, "mär": 3, "apr": 4, "may": 5, "mai": 5, "jun": 6}
+_MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12}
 
 _ASC_DATE = re.compile(
     r"^(?:date|begin\s+triggerblock)\s+\w+\s+([^\W\d]{3})\w*\s+(\d{1,2})\s+"
@@ -61,20 +62,6 @@ _ASC_RELATIVE = re.compile(r"^base\s+\w+\s+timestamps\s+relative", re.IGNORECASE
 _FRAME = "CAN_DataFrame"
 
 
-_MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12}
-
-
-def read_frames(
-    uri: str, suffix: str, wanted: Collection[int], scratch: Path | None = None
-) -> BusFrames:
-    """Return the frames of a raw log with wanted identifiers (29-bit ones plus `EXTENDED`).
-
-    `suffix` is a key of `RAW_LOGS`. StreamReadError if the log is missing, empty or not of that
-    format.
-    """
-    return RAW_LOGS[suffix](uri, wanted, scratch)
-
-
 def _candump(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:  # noqa: ARG001  # one signature for every format
     return parse_candump(uri, read_bytes(uri), wanted)
 
@@ -84,8 +71,6 @@ def _blf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
 
     The start is a date without time zone, read as UTC.
     """
-    from io import BytesIO
-
     from can.io.blf import BLFParseError, BLFReader
 
     with local_file(uri, scratch) as path:
@@ -110,15 +95,10 @@ def _asc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames: 
 
     The date has no time zone and is read as UTC.
     """
-    from io import StringIO
-
     from can.io.asc import ASCReader
 
     data = read_bytes(uri)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")
+    text = decode_loosely(data)
     if "\0" in text[:4096]:
         decode_text(uri, data)
         raise StreamReadError("is not ASC text", path=uri, hint="Export it again.")
@@ -151,8 +131,6 @@ def _asc_start_ns(uri: str, parts: tuple[str, ...]) -> int:
 
 def _trc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:  # noqa: ARG001  # one signature for every format
     """Read a PEAK TRC: timestamps of 1 us at best, after the header's start if it has one."""
-    from io import StringIO
-
     from can.io.trc import TRCReader
 
     text = read_bytes(uri).decode("utf-8-sig", "replace")
@@ -236,6 +214,8 @@ def _read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) ->
         )
 
 
+# Readers of raw logs by suffix: (uri, wanted identifiers, 29-bit ones plus `EXTENDED`; scratch) to
+# the frames with these. StreamReadError if the log is missing, empty or not of that format.
 RAW_LOGS: Mapping[str, Callable[[str, Collection[int], Path | None], BusFrames]] = {
     ".log": _candump,
     ".asc": _asc,

@@ -19,9 +19,17 @@ from syncaudit.errors import StreamReadError, nearest_name, one_line
 from syncaudit.model import CanSpec, Channel, Finding, ReasonCode, SignalStream
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.units import fault_of_role
-from syncaudit.readers.buslogs import RAW_LOGS, read_frames, read_mdf_signals
+from syncaudit.readers.buslogs import RAW_LOGS, read_mdf_signals
 from syncaudit.readers.canlog import EXTENDED, BusFrames
-from syncaudit.readers.faults import empty_stream, hung, longest_hang, non_finite, stream_fields
+from syncaudit.readers.csv_table import decode_loosely
+from syncaudit.readers.faults import (
+    empty_stream,
+    hung,
+    longest_hang,
+    non_finite,
+    stream_fields,
+    warned,
+)
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import read_bytes, resolve
 
@@ -150,7 +158,7 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
         )
     dbc_uri = resolve(spec.dbc, base_uri)
     wanted = find_signals(dbc_uri, spec.signals)
-    frames = read_frames(uri, suffix, {signal.key for signal in wanted.values()}, scratch)
+    frames = RAW_LOGS[suffix](uri, {signal.key for signal in wanted.values()}, scratch)
     findings = list(frames.findings)
     if not frames.n_total:
         findings += empty_stream(uri, "bus frames")
@@ -199,9 +207,8 @@ def _foreign(
 
 
 def _on_several_buses(uri: str, key: int, names: list[str]) -> Finding:
-    return Finding.warning(
+    return warned(
         ReasonCode.MANIFEST,
-        None,
         f"{uri}: frames {_words(key)} were received on {', '.join(names)}; only those on "
         f"{names[0]} are read. If that is not the bus of the DBC, log that bus alone.",
     )
@@ -221,12 +228,11 @@ def _silent(message: str) -> Finding:
 
 def _undecodable(uri: str, dbc_uri: str, short: dict[str, int]) -> Finding:
     listed = ", ".join(f"{count} of {message}" for message, count in sorted(short.items()))
-    return Finding.warning(
+    return warned(
         ReasonCode.CORRUPT,
-        None,
         f"{uri}: frames too short for what {dbc_uri} describes were skipped: {listed}. Check "
         "that the DBC matches this vehicle's version.",
-        value=float(sum(short.values())),
+        float(sum(short.values())),
         limit=0.0,
     )
 
@@ -297,10 +303,7 @@ def _parse(data: bytes) -> tuple[Any, ...]:
     """Return the messages of a bus description; cached by content, as clips share it."""
     import cantools
 
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")
+    text = decode_loosely(data)
     _refuse_vast(text)
     found: Any = cantools.database.load_string(text, strict=False)
     return tuple(found.messages)

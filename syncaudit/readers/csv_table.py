@@ -52,6 +52,14 @@ def decode_text(uri: str, data: bytes) -> str:
         ) from error
 
 
+def decode_loosely(data: bytes) -> str:
+    """Decode UTF-8 (with or without BOM), or else Windows-1252: what Vector's tools write."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
 def _read_header(uri: str, line: bytes) -> tuple[list[str], str]:
     """Return the column names in the first line of a CSV, and the delimiter."""
     if len(line) >= LINE_BYTES:

@@ -185,9 +185,11 @@ def assumed_rate() -> Finding:
     )
 
 
-def warned(code: ReasonCode, message: str, value: float | None = None) -> Finding:
+def warned(
+    code: ReasonCode, message: str, value: float | None = None, limit: float | None = None
+) -> Finding:
     """Return a finding that rejects nothing."""
-    return Finding.warning(code, None, message, value=value)
+    return Finding.warning(code, None, message, value=value, limit=limit)
 
 
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:

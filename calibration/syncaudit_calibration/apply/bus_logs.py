@@ -11,7 +11,7 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CanSpec
 from syncaudit.model.arrays import Ints
 from syncaudit.model.units import si_per_unit
-from syncaudit.readers.buslogs import RAW_LOGS, read_frames
+from syncaudit.readers.buslogs import RAW_LOGS
 from syncaudit.readers.can import read_can
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.columns import STAMPS
@@ -43,7 +43,7 @@ def _restamp_candump(task: Task, uri: str) -> Written:
     data = read_bytes(uri)
     found = list(_STAMP.finditer(data))
     if not found:
-        read_frames(uri, ".log", (), task.scratch)  # raises an error if the log is damaged
+        RAW_LOGS[".log"](uri, (), task.scratch)  # raises an error if the log is damaged
         raise no_stamps(uri)
     stamps = [int(m[2]) * 10**9 + int(m[3].ljust(9, b"0")) for m in found]
     _check_range(uri, max(stamps))
@@ -79,8 +79,8 @@ def _check_range(uri: str, stamp_ns: int) -> None:
 
 
 def _write_candump(task: Task, uri: str, suffix: str) -> Written:
-    ids = read_frames(uri, suffix, (), task.scratch).ids_seen
-    frames = read_frames(uri, suffix, ids, task.scratch)
+    ids = RAW_LOGS[suffix](uri, (), task.scratch).ids_seen
+    frames = RAW_LOGS[suffix](uri, ids, task.scratch)
     if not frames.time_ns.size:
         raise StreamReadError("holds no frames", code="empty", path=uri, hint="Record it again.")
     correction, remarks = task.settled(int(frames.time_ns[0]))
