@@ -16,72 +16,35 @@ CODECS = ("h264", "hevc", "mjpeg", "images")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraConfig:
-    """Describe one camera. Optical axes: x right, y down, z forward; pinhole, square pixels.
+    """Describe one camera. Optical axes: x right, y down, z forward; pinhole, square pixels."""
 
-    Attributes
-    ----------
-    mount_yaw_rad, mount_pitch_rad : float
-        Direction of view in the body: yaw to the left, pitch downwards.
-    lever_arm_m : tuple of float
-        Position in the body (x forward, y left, z up).
-    size_px : tuple of int
-        Width and height, both even.
-    fov_deg : float
-        Horizontal field of view.
-    fps : float
-    phase_s : float, optional
-        True capture time of frame 0; drawn from the seed if None, so cameras differ.
-    line_delay_s : float
-        From one row's exposure to the next row's; 0 is a global shutter.
-    exposure_s : float
-    n_subexposures : int
-        Poses averaged over the exposure. 1 leaves moving things sharp, as with a short exposure;
-        2 or more blur them, at that multiple of the rendering cost.
-    photon_noise : float
-        Noise variance per level of luma.
-    read_noise : float
-        Noise standard deviation in the dark, levels.
-    gain_wobble : float
-        Standard deviation of slow auto-exposure changes, relative.
-    codec : str
-        One of `CODECS`.
-    crf : int
-        Quality of H.264 and HEVC; mjpeg and images use JPEG quality 90.
-    gop : int
-        Frames from one key frame to the next.
-    n_b_frames : int
-    stamp_at : str
-        What a timestamp refers to, one of `STAMP_AT`.
-    is_line_delay_stated, is_exposure_stated : bool
-        Whether the manifest states them.
-    stamp_jitter_s : float
-        Standard deviation of a healthy driver's timestamps.
-    clock : ClockFault
-    frames : FrameFault
-    light : LightFault
-    """
-
+    # direction of view in the body: yaw to the left, pitch downwards
     mount_yaw_rad: float = 0.0
     mount_pitch_rad: float = 0.03
+    # position in the body (x forward, y left, z up)
     lever_arm_m: tuple[float, float, float] = (1.5, 0.0, 1.5)
-    size_px: tuple[int, int] = (428, 240)
-    fov_deg: float = 75.0
+    size_px: tuple[int, int] = (428, 240)  # width and height, both even
+    fov_deg: float = 75.0  # horizontal field of view
     fps: float = 12.0
+    # true capture time of frame 0; drawn from the seed if None, so cameras differ
     phase_s: float | None = None
-    line_delay_s: float = 5e-5
+    line_delay_s: float = 5e-5  # from one row's exposure to the next row's; 0 is a global shutter
     exposure_s: float = 0.008
+    # Poses averaged over the exposure. 1 leaves moving things sharp, as with a short exposure; 2 or
+    # more blur them, at that multiple of the rendering cost.
     n_subexposures: int = 1
-    photon_noise: float = 0.012
-    read_noise: float = 0.8
-    gain_wobble: float = 0.015
-    codec: str = "h264"
-    crf: int = 26
-    gop: int = 24
+    photon_noise: float = 0.012  # noise variance per level of luma
+    read_noise: float = 0.8  # noise standard deviation in the dark, levels
+    gain_wobble: float = 0.015  # standard deviation of slow auto-exposure changes, relative
+    codec: str = "h264"  # one of `CODECS`
+    crf: int = 26  # quality of H.264 and HEVC; mjpeg and images use JPEG quality 90
+    gop: int = 24  # frames from one key frame to the next
     n_b_frames: int = 0
-    stamp_at: str = "mid_exposure_mid_row"
+    stamp_at: str = "mid_exposure_mid_row"  # what a timestamp refers to, one of `STAMP_AT`
+    # whether the manifest states them
     is_line_delay_stated: bool = True
     is_exposure_stated: bool = True
-    stamp_jitter_s: float = 1e-4
+    stamp_jitter_s: float = 1e-4  # standard deviation of a healthy driver's timestamps
     clock: ClockFault = field(default_factory=ClockFault)
     frames: FrameFault = field(default_factory=FrameFault)
     light: LightFault = field(default_factory=LightFault)

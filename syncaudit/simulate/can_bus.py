@@ -29,24 +29,14 @@ _MESSAGES: tuple[tuple[int, str, float, tuple[str, ...]], ...] = (  # id, name, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanConfig:
-    """Describe the content of the bus and how it is logged.
+    """Describe the content of the bus and how it is logged."""
 
-    Attributes
-    ----------
-    format : str
-        ``log``: candump text and a DBC file, periods of 10 and 20 ms. ``csv``: one decoded table
-        with a row every `csv_period_s` in which every signal is sampled at that row's time.
-    csv_period_s : float
-    arbitration_s : float
-        Mean (exponential) wait for bus access; included in the timestamp.
-    bunch_s : float
-        Receive timestamps are delayed to multiples of this, as by a USB adapter; 0 for no delay.
-    clock : ClockFault
-    """
-
+    # ``log``: candump text and a DBC file, periods of 10 and 20 ms. ``csv``: one decoded table with
+    # a row every `csv_period_s` in which every signal is sampled at that row's time.
     format: str = "csv"
     csv_period_s: float = 0.02
-    arbitration_s: float = 1e-4
+    arbitration_s: float = 1e-4  # mean (exponential) wait for bus access; included in the timestamp
+    # receive timestamps are delayed to multiples of this, as by a USB adapter; 0 for no delay
     bunch_s: float = 0.0
     clock: ClockFault = field(default_factory=ClockFault)
 

@@ -18,39 +18,25 @@ class ClockFault:
 
     Offsets are corrections, as in formats.md section 1: ``t_ref = t_src + offset_s + ...``. A
     positive offset makes the timestamps too early.
-
-    Attributes
-    ----------
-    offset_s : float
-        Correction in the middle of the clip, before any step and without latency.
-    drift_ppm : float
-        Growth of the correction with source time.
-    step_at_s, step_by_s : float
-        The correction is larger by `step_by_s` from true time `step_at_s` after the clip's start.
-    jitter_std_s : float
-        Symmetric Gaussian noise on every timestamp.
-    delay_mean_s : float
-        Mean of a one-sided exponential latency of every timestamp; order is kept, as in a queue.
-    is_synthetic : bool
-        Timestamps are made up afterwards: first timestamp + index / nominal rate.
-    gaps_s : tuple of (float, float)
-        Spans of true time after the clip's start in which samples are missing.
-    duplicate_stamps, backwards_stamps : tuple of int
-        Rows that repeat the previous timestamp, or jump back behind it by half a period.
-    n_rows_extra : int
-        Rows added at the end of the timestamps (negative: rows cut off); cameras only.
     """
 
+    # correction in the middle of the clip, before any step and without latency
     offset_s: float = 0.0
-    drift_ppm: float = 0.0
+    drift_ppm: float = 0.0  # growth of the correction with source time
+    # the correction is larger by `step_by_s` from true time `step_at_s` after the clip's start
     step_at_s: float = 0.0
     step_by_s: float = 0.0
-    jitter_std_s: float = 0.0
+    jitter_std_s: float = 0.0  # symmetric Gaussian noise on every timestamp
+    # mean of a one-sided exponential latency of every timestamp; order is kept, as in a queue
     delay_mean_s: float = 0.0
+    # timestamps are made up afterwards: first timestamp + index / nominal rate
     is_synthetic: bool = False
+    # spans of true time after the clip's start in which samples are missing
     gaps_s: tuple[tuple[float, float], ...] = ()
+    # rows that repeat the previous timestamp, or jump back behind it by half a period
     duplicate_stamps: tuple[int, ...] = ()
     backwards_stamps: tuple[int, ...] = ()
+    # rows added at the end of the timestamps (negative: rows cut off); cameras only
     n_rows_extra: int = 0
 
     def __post_init__(self) -> None:

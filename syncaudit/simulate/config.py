@@ -19,45 +19,27 @@ EPOCH_NS = 1_767_225_600_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigConfig:
-    """Describe one clip of a simulated vehicle.
-
-    Attributes
-    ----------
-    clip_id : str
-    recording_id : str, optional
-    style : str
-        A key of `syncaudit.simulate.driving.STYLES`.
-    duration_s : float
-    start_ns : int
-        Reference time at the clip's start.
-    cameras : dict of str to CameraConfig
-        By source name.
-    is_still : bool
-        Render each camera's image once and only move it as the camera rotates: for vehicles at
-        rest, and many times faster.
-    imu, can, microphone, trigger, flash, taps : optional
-        None omits the part.
-    n_movers : int
-        Cars on the road (0 for a static world).
-    reference : str, optional
-        Written into the manifest if given.
-    """
+    """Describe one clip of a simulated vehicle."""
 
     clip_id: str = "clip"
     recording_id: str | None = None
-    style: str = "city"
+    style: str = "city"  # a key of `syncaudit.simulate.driving.STYLES`
     duration_s: float = 20.0
-    start_ns: int = EPOCH_NS
+    start_ns: int = EPOCH_NS  # reference time at the clip's start
+    # by source name
     cameras: Mapping[str, CameraConfig] = field(default_factory=lambda: dict(SIX_CAMERAS))
+    # None omits the part
     imu: ImuConfig | None = field(default_factory=ImuConfig)
     can: CanConfig | None = field(default_factory=CanConfig)
     microphone: MicrophoneConfig | None = None
     trigger: TriggerConfig | None = None
     flash: FlashConfig | None = None
     taps: TapConfig | None = None
+    # render each camera's image once and only move it as the camera rotates: for vehicles at rest,
+    # and many times faster
     is_still: bool = False
-    n_movers: int = 2
-    reference: str | None = None
+    n_movers: int = 2  # cars on the road (0 for a static world)
+    reference: str | None = None  # written into the manifest if given
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:

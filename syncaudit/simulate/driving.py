@@ -20,35 +20,18 @@ ROLL_PER_LATERAL = 0.007  # rad per m/s^2: outward lean in a bend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivingStyle:
-    """Describe a way of driving.
+    """Describe a way of driving."""
 
-    Attributes
-    ----------
-    speeds_mps : tuple of float
-        Lowest and highest cruising speed.
-    speed_change_every_s : float
-        Mean time between changes of cruising speed; 0 keeps the first.
-    turn_every_s : float
-        Mean time between turns; 0 makes none.
-    turn_rate_rad_s : float
-        Largest yaw rate of a turn.
-    wander_rad_s : float
-        Standard deviation of the yaw rate between turns.
-    roughness : float
-        Road excitation; 1 is a worn city street (pitch rate about 0.04 rad/s rms).
-    bump_every_s : float
-        Mean time between discrete bumps; 0 makes none.
-    shake_rad : float
-        Standard deviation of hand rotation on every axis (handheld and held only).
-    """
-
-    speeds_mps: tuple[float, float]
+    speeds_mps: tuple[float, float]  # lowest and highest cruising speed
+    # mean time between changes of cruising speed; 0 keeps the first
     speed_change_every_s: float = 0.0
-    turn_every_s: float = 0.0
-    turn_rate_rad_s: float = 0.0
-    wander_rad_s: float = 0.0
+    turn_every_s: float = 0.0  # mean time between turns; 0 makes none
+    turn_rate_rad_s: float = 0.0  # largest yaw rate of a turn
+    wander_rad_s: float = 0.0  # standard deviation of the yaw rate between turns
+    # road excitation; 1 is a worn city street (pitch rate about 0.04 rad/s rms)
     roughness: float = 0.0
-    bump_every_s: float = 0.0
+    bump_every_s: float = 0.0  # mean time between discrete bumps; 0 makes none
+    # standard deviation of hand rotation on every axis (handheld and held only)
     shake_rad: float = 0.0
 
 

@@ -11,21 +11,14 @@ DROP_MODES = ("frame_and_stamp", "frame_only", "slip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoiltFrames:
-    """Describe a sequence of images that do not show the scene.
+    """Describe a sequence of images that do not show the scene."""
 
-    Attributes
-    ----------
-    how : str
-        One of `SPOILS`. ``black``: luma 16; ``zero``: luma 0, which is green where the chroma is
-        zero as well; ``grey``: 128; ``white``: overexposed; ``covered``: a dark lens cap with the
-        noise of the sensor; ``grey_blocks``: two thirds of the macroblocks are 128, as after a
-        missing reference; ``half_grey``: the lower 45 % are 128, ``half_repeated``: they repeat
-        one row.
-    first, stop : int
-        Half-open range of positions in the file.
-    """
-
+    # One of `SPOILS`. ``black``: luma 16; ``zero``: luma 0, which is green where the chroma is zero
+    # as well; ``grey``: 128; ``white``: overexposed; ``covered``: a dark lens cap with the noise of
+    # the sensor; ``grey_blocks``: two thirds of the macroblocks are 128, as after a missing
+    # reference; ``half_grey``: the lower 45 % are 128, ``half_repeated``: they repeat one row.
     how: str
+    # half-open range of positions in the file
     first: int
     stop: int
 
@@ -62,29 +55,18 @@ class SpoiltFrames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFault:
-    """Describe faults of a camera's frames. The default has none.
+    """Describe faults of a camera's frames. The default has none."""
 
-    Attributes
-    ----------
-    dropped : tuple of int
-        Capture indices of lost frames.
-    drop_mode : str
-        ``frame_and_stamp``: both are missing, the rest is right. ``frame_only``: the timestamp file
-        is longer than the video. ``slip``: timestamps continue as if nothing was lost, so that from
-        the first loss each frame has the timestamp of an earlier one.
-    doubled : tuple of int
-        Capture indices at which the file repeats the previous frame (a frozen frame).
-    frozen : tuple of (int, int)
-        Half-open ranges of capture indices at which the file repeats the frame before the range.
-    spoilt : tuple of SpoiltFrames
-        Sequences of images that do not show the scene.
-    """
-
-    dropped: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()  # capture indices of lost frames
+    # ``frame_and_stamp``: both are missing, the rest is right. ``frame_only``: the timestamp file
+    # is longer than the video. ``slip``: timestamps continue as if nothing was lost, so that from
+    # the first loss each frame has the timestamp of an earlier one.
     drop_mode: str = "frame_and_stamp"
+    # capture indices at which the file repeats the previous frame (a frozen frame)
     doubled: tuple[int, ...] = ()
+    # half-open ranges of capture indices at which the file repeats the frame before the range
     frozen: tuple[tuple[int, int], ...] = ()
-    spoilt: tuple[SpoiltFrames, ...] = ()
+    spoilt: tuple[SpoiltFrames, ...] = ()  # sequences of images that do not show the scene
 
     def __post_init__(self) -> None:
         if self.drop_mode not in DROP_MODES:

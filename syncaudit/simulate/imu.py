@@ -12,40 +12,24 @@ COLUMNS = ("gyro_x", "gyro_y", "gyro_z", "accel_x", "accel_y", "accel_z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImuConfig:
-    """Describe an IMU at the body origin (no lever arm), axes x forward, y left, z up.
-
-    Attributes
-    ----------
-    rate_hz : float
-    gyro_noise_rad_s, accel_noise_mps2 : float
-        White noise per sample, standard deviation (MEMS at 200 Hz: 0.1 deg/s and 0.03 m/s^2).
-    gyro_bias_rad_s, accel_bias_mps2 : float
-        Standard deviation of the constant bias of each axis.
-    gyro_walk_rad_s, accel_walk_mps2 : float
-        Standard deviation of the bias walk after one second.
-    misalignment : float
-        Standard deviation of cross-axis and scale errors.
-    gyro_step_rad_s, accel_step_mps2 : float
-        Quantisation (16 bits over 500 deg/s and 8 g).
-    n_nan : int
-        Samples replaced by NaN, for broken clips.
-    stamp_jitter_s : float
-        Standard deviation of a healthy driver's timestamps.
-    clock : ClockFault
-    """
+    """Describe an IMU at the body origin (no lever arm), axes x forward, y left, z up."""
 
     rate_hz: float = 200.0
+    # white noise per sample, standard deviation (MEMS at 200 Hz: 0.1 deg/s and 0.03 m/s^2)
     gyro_noise_rad_s: float = 0.0015
     accel_noise_mps2: float = 0.03
+    # standard deviation of the constant bias of each axis
     gyro_bias_rad_s: float = 0.003
     accel_bias_mps2: float = 0.05
+    # standard deviation of the bias walk after one second
     gyro_walk_rad_s: float = 1e-4
     accel_walk_mps2: float = 1e-3
-    misalignment: float = 0.005
+    misalignment: float = 0.005  # standard deviation of cross-axis and scale errors
+    # quantisation (16 bits over 500 deg/s and 8 g)
     gyro_step_rad_s: float = 2.66e-4
     accel_step_mps2: float = 2.4e-3
-    n_nan: int = 0
-    stamp_jitter_s: float = 3e-5
+    n_nan: int = 0  # samples replaced by NaN, for broken clips
+    stamp_jitter_s: float = 3e-5  # standard deviation of a healthy driver's timestamps
     clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:

@@ -12,31 +12,17 @@ from .pulse_trains import PulseTrain, SpacedTrain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlashConfig:
-    """Describe a train of light pulses that every camera and the CAN strobe see.
+    """Describe a train of light pulses that every camera and the CAN strobe see."""
 
-    Attributes
-    ----------
-    mean_interval_s : float
-        Mean spacing of an irregular train; each spacing is drawn between half and one and a half
-        Mean spacing of an irregular train; each spacing is drawn between 0.5 and 1.5 times this.
-    width_s : float
-        Length of a square pulse.
-    brightness : float
-        Levels that a fully exposed pulse adds to a pixel of luma 128.
-    train : PulseTrain, optional
-        Instead of the irregular train of `mean_interval_s`.
-    shape : PulseShape, optional
-        Instead of the square pulse of `width_s`. With it, the truth includes light and shutters.
-    falloff : float
-        Fraction of the light missing at the image's darker side (drawn for each camera), as from a
-        lamp off to one side.
-    """
-
+    # mean spacing of an irregular train; each spacing is drawn between 0.5 and 1.5 times this
     mean_interval_s: float = 0.35
-    width_s: float = 0.002
-    brightness: float = 60.0
-    train: PulseTrain | None = None
+    width_s: float = 0.002  # length of a square pulse
+    brightness: float = 60.0  # levels that a fully exposed pulse adds to a pixel of luma 128
+    train: PulseTrain | None = None  # instead of the irregular train of `mean_interval_s`
+    # Instead of the square pulse of `width_s`. With it, the truth includes light and shutters.
     shape: PulseShape | None = None
+    # fraction of the light missing at the image's darker side (drawn for each camera), as from a
+    # lamp off to one side
     falloff: float = 0.0
 
     def __post_init__(self) -> None:
@@ -89,16 +75,9 @@ def lit_fraction(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerConfig:
-    """Describe a logger that stamps the onset of every light pulse.
+    """Describe a logger that stamps the onset of every light pulse."""
 
-    Attributes
-    ----------
-    stamp_jitter_s : float
-        Standard deviation of a healthy logger's timestamps.
-    clock : ClockFault
-    """
-
-    stamp_jitter_s: float = 2e-6
+    stamp_jitter_s: float = 2e-6  # standard deviation of a healthy logger's timestamps
     clock: ClockFault = field(default_factory=ClockFault)
 
     def logged(self, pulses_s: FloatArray) -> FloatArray:

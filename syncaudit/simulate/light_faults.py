@@ -11,26 +11,16 @@ _REACH = 3.5  # a glare is cut off at this many standard deviations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headlight:
-    """A round glare that crosses the image at constant speed, evaluated at each row's exposure.
+    """A round glare that crosses the image at constant speed, evaluated at each row's exposure."""
 
-    Attributes
-    ----------
-    start_s, stop_s : float
-        When it enters and leaves, true seconds after the clip's start.
-    from_xy, to_xy : tuple of float
-        Positions at these times, as fractions of width and height (may lie outside the image).
-    size : float
-        Standard deviation of its brightness, as a fraction of the height.
-    brightness : float
-        Levels at its centre; 255 and more saturate.
-    """
-
+    # when it enters and leaves, true seconds after the clip's start
     start_s: float
     stop_s: float
+    # positions at these times, as fractions of width and height (may lie outside the image)
     from_xy: tuple[float, float] = (-0.2, 0.45)
     to_xy: tuple[float, float] = (1.2, 0.6)
-    size: float = 0.08
-    brightness: float = 400.0
+    size: float = 0.08  # standard deviation of its brightness, as a fraction of the height
+    brightness: float = 400.0  # levels at its centre; 255 and more saturate
 
     def __post_init__(self) -> None:
         if not self.stop_s > self.start_s:
@@ -60,21 +50,11 @@ class Headlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientStep:
-    """A permanent change of the scene's light: a tunnel, a cloud, a light switch.
+    """A permanent change of the scene's light: a tunnel, a cloud, a light switch."""
 
-    Attributes
-    ----------
-    at_s : float
-        When the change begins, true seconds after the clip's start.
-    factor : float
-        Brightness afterwards over brightness before.
-    ramp_s : float
-        Length of the (linear) change; 0 is sudden.
-    """
-
-    at_s: float
-    factor: float
-    ramp_s: float = 0.0
+    at_s: float  # when the change begins, true seconds after the clip's start
+    factor: float  # brightness afterwards over brightness before
+    ramp_s: float = 0.0  # length of the (linear) change; 0 is sudden
 
     def __post_init__(self) -> None:
         if self.factor < 0 or self.ramp_s < 0:
@@ -97,19 +77,11 @@ class AmbientStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightFault:
-    """Describe light effects that only one camera sees. The default has none.
+    """Describe light effects that only one camera sees. The default has none."""
 
-    Attributes
-    ----------
-    false_flashes_s : tuple of float
-        Onsets of pulses visible only to this camera, true seconds after the clip's start.
-    blind_s : tuple of (float, float)
-        Periods in which no flash reaches it: a covered lens, a lamp not yet turned towards it.
-    headlights : tuple of Headlight
-    ambient_steps : tuple of AmbientStep
-    """
-
+    # onsets of pulses visible only to this camera, true seconds after the clip's start
     false_flashes_s: tuple[float, ...] = ()
+    # periods in which no flash reaches it: a covered lens, a lamp not yet turned towards it
     blind_s: tuple[tuple[float, float], ...] = ()
     headlights: tuple[Headlight, ...] = ()
     ambient_steps: tuple[AmbientStep, ...] = ()

@@ -20,21 +20,14 @@ class MicrophoneConfig:
 
     A constant offset moves `start_ns` of sample 0; drift changes the sample spacing; steps,
     jitter, delay and gaps are meaningless here and are refused.
-
-    Attributes
-    ----------
-    rate_hz : int
-    noise_level, knock_level, click_level : float
-        Full scale is 1; a level of 0 omits the part.
-    lamp_distance_m : float
-        From the clicking lamp to the microphone: clicks are late by the travel time of sound.
-    clock : ClockFault
     """
 
     rate_hz: int = 16000
+    # full scale is 1; a level of 0 omits the part
     noise_level: float = 0.02
     knock_level: float = 0.35
     click_level: float = 0.0
+    # from the clicking lamp to the microphone: clicks are late by the travel time of sound
     lamp_distance_m: float = 0.0
     clock: ClockFault = field(default_factory=ClockFault)
 

@@ -19,32 +19,18 @@ class Motion:
     Orientation is ``Rz(yaw) Ry(pitch) Rx(roll)`` with Euler angles as cubic splines, so the angular
     rate is the exact derivative of the orientation. Velocity is a cubic spline; position is its
     antiderivative and acceleration its derivative, both exact.
-
-    Attributes
-    ----------
-    euler_rad : PPoly
-        Spline of (yaw, pitch, roll).
-    velocity_mps : PPoly
-        Spline of the world velocity (x, y, z).
-    position_m : PPoly
-        Antiderivative of the velocity.
-    start_s, stop_s : float
-        Times between which the trajectory is defined.
-    bump_times_s : ndarray, shape (n,)
-        Times at which an axle hits a discrete bump.
-    roughness : ndarray, shape (m,)
-        Road excitation on a grid of `grid_times_s`, for the microphone.
-    grid_times_s : ndarray, shape (m,)
     """
 
-    euler_rad: PPoly
-    velocity_mps: PPoly
-    position_m: PPoly
+    euler_rad: PPoly  # spline of (yaw, pitch, roll)
+    velocity_mps: PPoly  # spline of the world velocity (x, y, z)
+    position_m: PPoly  # antiderivative of the velocity
+    # times between which the trajectory is defined
     start_s: float
     stop_s: float
-    bump_times_s: FloatArray
+    bump_times_s: FloatArray  # shape (n,): times at which an axle hits a discrete bump
+    # shape (m,): road excitation on a grid of `grid_times_s`, for the microphone
     roughness: FloatArray
-    grid_times_s: FloatArray
+    grid_times_s: FloatArray  # shape (m,)
 
     @classmethod
     def from_samples(

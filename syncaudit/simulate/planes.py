@@ -25,28 +25,15 @@ _ARRAYS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Planes:
-    """Hold n textured rectangles.
+    """Hold n textured rectangles."""
 
-    Attributes
-    ----------
-    corner_m : ndarray, shape (n, 3)
-        World position of the texture's first texel.
-    axes : ndarray, shape (n, 3, 3)
-        Rows: direction of columns, direction of rows, and their cross product, which points away
-        from any viewer that can see the rectangle.
-    size_m : ndarray, shape (n, 2)
-        Extent along columns and rows.
-    velocity_mps : ndarray, shape (n, 3)
-    owner : ndarray of int, shape (n,)
-        Number of the block that it belongs to.
-    textures : tuple of Texture
-    """
-
-    corner_m: FloatArray
+    corner_m: FloatArray  # shape (n, 3): world position of the texture's first texel
+    # shape (n, 3, 3): rows: direction of columns, direction of rows, and their cross product, which
+    # points away from any viewer that can see the rectangle
     axes: FloatArray
-    size_m: FloatArray
-    velocity_mps: FloatArray
-    owner: NDArray[np.int64]
+    size_m: FloatArray  # shape (n, 2): extent along columns and rows
+    velocity_mps: FloatArray  # shape (n, 3)
+    owner: NDArray[np.int64]  # shape (n,): number of the block that it belongs to
     textures: tuple[Texture, ...]
 
     def select(self, chosen: NDArray[np.int64]) -> "Planes":

@@ -41,17 +41,10 @@ class SquarePulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XenonPulse:
-    """Rise linearly, then decay exponentially, as a discharge tube does.
-
-    Attributes
-    ----------
-    rise_s : float
-    decay_s : float
-        Time constant, after which the light has fallen to 1/e.
-    """
+    """Rise linearly, then decay exponentially, as a discharge tube does."""
 
     rise_s: float = 1e-4
-    decay_s: float = 1.2e-3
+    decay_s: float = 1.2e-3  # time constant, after which the light has fallen to 1/e
 
     def __post_init__(self) -> None:
         _check_positive("rise_s", self.rise_s)

@@ -16,16 +16,10 @@ class SpacedTrain:
     """Space single pulses by intervals drawn between ``1 - spread`` and ``1 + spread`` of the mean.
 
     A spread of 0 is exactly periodic; a mean of a few milliseconds is a high-frequency strobe.
-
-    Attributes
-    ----------
-    mean_interval_s : float
-    spread : float
-        At least 0 and below 1.
     """
 
     mean_interval_s: float
-    spread: float = 0.5
+    spread: float = 0.5  # at least 0 and below 1
 
     def __post_init__(self) -> None:
         if not self.mean_interval_s > 0:
@@ -39,25 +33,15 @@ class SpacedTrain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstTrain:
-    """Fire short bursts that each span a frame period, so that all cameras see some pulses.
+    """Fire short bursts that each span a frame period, so that all cameras see some pulses."""
 
-    Attributes
-    ----------
-    n_pulses : int
-        Pulses per burst: frame period over (readout + exposure), rounded up, ensures that every
-        camera sees at least one.
-    span_s : float
-        The frame period; the mean spacing of pulses is its `n_pulses`-th part.
-    mean_interval_s : float
-        Mean spacing of burst starts; each is drawn between 0.5 and 1.5 times this.
-    spread : float
-        Unevenness of the pulse spacing within a burst.
-    """
-
+    # pulses per burst: frame period over (readout + exposure), rounded up, ensures that every
+    # camera sees at least one
     n_pulses: int
-    span_s: float
+    span_s: float  # the frame period; the mean spacing of pulses is its `n_pulses`-th part
+    # mean spacing of burst starts; each is drawn between 0.5 and 1.5 times this
     mean_interval_s: float
-    spread: float = 0.3
+    spread: float = 0.3  # unevenness of the pulse spacing within a burst
 
     def __post_init__(self) -> None:
         if self.n_pulses < 1:
@@ -81,15 +65,9 @@ class BurstTrain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTrain:
-    """Fire at given times, as listed in a flash plan.
+    """Fire at given times, as listed in a flash plan."""
 
-    Attributes
-    ----------
-    starts_s : tuple of float
-        Increasing seconds after the clip's start.
-    """
-
-    starts_s: tuple[float, ...]
+    starts_s: tuple[float, ...]  # increasing seconds after the clip's start
 
     def __post_init__(self) -> None:
         if any(b <= a for a, b in zip(self.starts_s, self.starts_s[1:], strict=False)):

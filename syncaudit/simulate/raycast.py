@@ -40,31 +40,15 @@ def pixel_rays(camera: CameraConfig) -> tuple[FloatMap, FloatArray]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shot:
-    """Hold the pose of every row of one exposure, and the image being painted.
+    """Hold the pose of every row of one exposure, and the image being painted."""
 
-    Attributes
-    ----------
-    columns : ndarray of float32, shape (2, width)
-        Pixel x over the focal length, and ones.
-    row_y : ndarray, shape (height,)
-        Pixel y over the focal length.
-    rotation : ndarray, shape (height, 3, 3)
-        Camera to world.
-    centre : ndarray, shape (height, 3)
-    row_shift_s : ndarray, shape (height,)
-        Time of each row after the middle one.
-    focal_px : float
-    luma : ndarray of uint8, shape (height, width)
-        Painted in place.
-    """
-
-    columns: FloatMap
-    row_y: FloatArray
-    rotation: FloatArray
-    centre: FloatArray
-    row_shift_s: FloatArray
+    columns: FloatMap  # shape (2, width): pixel x over the focal length, and ones
+    row_y: FloatArray  # shape (height,): pixel y over the focal length
+    rotation: FloatArray  # shape (height, 3, 3): camera to world
+    centre: FloatArray  # shape (height, 3)
+    row_shift_s: FloatArray  # shape (height,): time of each row after the middle one
     focal_px: float
-    luma: NDArray[np.uint8]
+    luma: NDArray[np.uint8]  # shape (height, width): painted in place
 
     def linear(self, per_x: FloatArray, constant: FloatArray) -> FloatMap:
         """Return ``per_x * x + constant`` over rows and columns."""

@@ -18,31 +18,15 @@ from .scenarios import with_all_cameras
 
 @dataclass(frozen=True, slots=True)
 class SampleClip:
-    """Describe one sample clip.
-
-    Attributes
-    ----------
-    config : RigConfig
-    seed : int
-    shows : str
-        One sentence for the README.
-    verdict : str
-        ``pass``, ``reject`` or ``unverified``: the verdict of a perfect audit.
-    culprit : str, optional
-        Source that a perfect audit rejects.
-    reason : str, optional
-        Reason code.
-    videos_from : str, optional
-        Clip whose videos it shares (timestamps differ, images do not).
-    """
+    """Describe one sample clip."""
 
     config: RigConfig
     seed: int
-    shows: str
-    verdict: str
-    culprit: str | None = None
-    reason: str | None = None
-    videos_from: str | None = None
+    shows: str  # one sentence for the README
+    verdict: str  # ``pass``, ``reject`` or ``unverified``: the verdict of a perfect audit
+    culprit: str | None = None  # source that a perfect audit rejects
+    reason: str | None = None  # reason code
+    videos_from: str | None = None  # clip whose videos it shares (timestamps differ, images do not)
 
 
 # The broken clips (`sample_data.DEFECTS`) are damaged copies of this clip.

@@ -44,22 +44,12 @@ Broken clips leave cam_rear out, so that the damaged file is all that is wrong w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """Describe a kind of damage.
+    """Describe a kind of damage."""
 
-    Attributes
-    ----------
-    source : str
-        Source whose file is damaged.
-    words : str
-    reason : str
-        Reason code of a perfect audit.
-    damage : callable
-        Takes the good file's bytes; returns the damaged ones, or None to remove the file.
-    """
-
-    source: str
+    source: str  # source whose file is damaged
     words: str
-    reason: str
+    reason: str  # reason code of a perfect audit
+    # takes the good file's bytes; returns the damaged ones, or None to remove the file
     damage: Callable[[bytes], bytes | None]
 
 

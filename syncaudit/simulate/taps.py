@@ -12,24 +12,12 @@ _DIRECTION = np.array([0.3, -0.2, -0.933])  # a finger from above, slightly from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapConfig:
-    """Describe occasional taps on the rig.
+    """Describe occasional taps on the rig."""
 
-    Attributes
-    ----------
-    mean_interval_s : float
-        Mean spacing; each is drawn between 0.5 and 1.5 times this.
-    shock_mps2 : float
-        Peak acceleration.
-    sound_level : float
-        Loudness of the knock, full scale 1.
-    fires_flash : bool
-        Whether taps trigger the lamp: each falls on the onset of a pulse.
-    """
-
-    mean_interval_s: float = 3.0
-    shock_mps2: float = 25.0
-    sound_level: float = 0.4
-    fires_flash: bool = False
+    mean_interval_s: float = 3.0  # mean spacing; each is drawn between 0.5 and 1.5 times this
+    shock_mps2: float = 25.0  # peak acceleration
+    sound_level: float = 0.4  # loudness of the knock, full scale 1
+    fires_flash: bool = False  # whether taps trigger the lamp: each falls on the onset of a pulse
 
     def __post_init__(self) -> None:
         if not self.mean_interval_s > 0.2:

@@ -27,24 +27,14 @@ _UNSTATED = ("shutter", "sound_delay_s", "light", "tap_ns", "frozen", "spoilt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightTruth:
-    """Shape of all pulses of a clip; their onsets are the truth's `flash_ns`.
+    """Shape of all pulses of a clip; their onsets are the truth's `flash_ns`."""
 
-    Attributes
-    ----------
-    shape : str
-        ``square``, ``xenon`` or ``lamp`` (on for longer than an exposure).
-    width_s : float, optional
-        From switching on to switching off (square, lamp).
-    rise_s, decay_s : float, optional
-        Linear rise and time constant of the decay (xenon).
-    half_light_s : float, optional
-        From the onset to the time at which half of the light has been emitted (not for a lamp).
-    """
-
-    shape: str
-    width_s: float | None = None
+    shape: str  # ``square``, ``xenon`` or ``lamp`` (on for longer than an exposure)
+    width_s: float | None = None  # from switching on to switching off (square, lamp)
+    # linear rise and time constant of the decay (xenon)
     rise_s: float | None = None
     decay_s: float | None = None
+    # from the onset to the time at which half of the light has been emitted (not for a lamp)
     half_light_s: float | None = None
 
     @classmethod
@@ -59,29 +49,18 @@ class LightTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutterTruth:
-    """True exposure times of a camera's rows, and the light that only this camera saw.
-
-    Attributes
-    ----------
-    line_delay_s, exposure_s, fps : float
-    height_px : int
-    stamp_at : str
-    frame_ns : tuple of int
-        Middle of the exposure of the middle row of each encoded frame, reference time.
-    false_flash_ns : tuple of int
-        Onsets of pulses that lit only this camera's view, reference time.
-    blind_ns : tuple of (int, int)
-        Reference times between which no flash reached it.
-    """
+    """True exposure times of a camera's rows, and the light that only this camera saw."""
 
     line_delay_s: float
     exposure_s: float
     fps: float
     height_px: int
     stamp_at: str
+    # middle of the exposure of the middle row of each encoded frame, reference time
     frame_ns: tuple[int, ...]
+    # onsets of pulses that lit only this camera's view, reference time
     false_flash_ns: tuple[int, ...] = ()
-    blind_ns: tuple[tuple[int, int], ...] = ()
+    blind_ns: tuple[tuple[int, int], ...] = ()  # reference times between which no flash reached it
 
     @classmethod
     def of(
@@ -133,100 +112,53 @@ class SourceTruth:
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at_ns) + sum of steps so far``, for the
     typical (median) timestamp. The clip's `at_ns` anchors offset and drift.
-
-    Attributes
-    ----------
-    kind : str
-    n_samples : int
-        Encoded frames, IMU samples, bus frames or table rows, audio samples.
-    n_stamps : int
-        Rows of timestamps (differs from `n_samples` where the files disagree).
-    offset_s : float
-        Correction of the typical timestamp before any step.
-    floor_offset_s : float
-        Correction of the least delayed timestamp, i.e. without one-sided latency.
-    drift_ppm : float
-    steps : tuple of Step
-        Clock steps, and one of a frame period where frames slipped.
-    jitter_std_s, delay_mean_s : float
-    is_synthetic : bool
-        Timestamps were made up as first + index / rate.
-    gaps_ns : tuple of (int, int)
-        Reference times between which samples are missing.
-    duplicate_stamps, backwards_stamps : tuple of int
-        Rows of the timestamps.
-    dropped, doubled : tuple of int
-        Capture indices of frames that are lost or repeat the previous frame.
-    drop_mode : str, optional
-    frozen : tuple of (int, int)
-        Half-open ranges of capture indices at which one frame is shown throughout.
-    spoilt : tuple of (str, int, int)
-        What is shown instead of the scene, and the half-open range of positions in the file.
-    defect : str, optional
-        Description of the damage to the file.
-    shutter : ShutterTruth, optional
-        For a camera, if the flash specifies its pulse shape.
-    sound_delay_s : float, optional
-        How much later than its light a lamp's click is heard.
     """
 
     kind: str
-    n_samples: int
-    n_stamps: int
-    offset_s: float
+    n_samples: int  # encoded frames, IMU samples, bus frames or table rows, audio samples
+    n_stamps: int  # rows of timestamps (differs from `n_samples` where the files disagree)
+    offset_s: float  # correction of the typical timestamp before any step
+    # Correction of the least delayed timestamp, i.e. without one-sided latency.
     floor_offset_s: float
     drift_ppm: float
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()  # clock steps, and one of a frame period where frames slipped
     jitter_std_s: float = 0.0
     delay_mean_s: float = 0.0
-    is_synthetic: bool = False
-    gaps_ns: tuple[tuple[int, int], ...] = ()
+    is_synthetic: bool = False  # timestamps were made up as first + index / rate
+    gaps_ns: tuple[tuple[int, int], ...] = ()  # reference times between which samples are missing
+    # rows of the timestamps
     duplicate_stamps: tuple[int, ...] = ()
     backwards_stamps: tuple[int, ...] = ()
+    # capture indices of frames that are lost or repeat the previous frame
     dropped: tuple[int, ...] = ()
     doubled: tuple[int, ...] = ()
     drop_mode: str | None = None
+    # half-open ranges of capture indices at which one frame is shown throughout
     frozen: tuple[tuple[int, int], ...] = ()
+    # what is shown instead of the scene, and the half-open range of positions in the file
     spoilt: tuple[tuple[str, int, int], ...] = ()
-    defect: str | None = None
-    shutter: ShutterTruth | None = None
-    sound_delay_s: float | None = None
+    defect: str | None = None  # description of the damage to the file
+    shutter: ShutterTruth | None = None  # for a camera, if the flash specifies its pulse shape
+    sound_delay_s: float | None = None  # how much later than its light a lamp's click is heard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """Ground truth of one clip.
-
-    Attributes
-    ----------
-    clip_id, style : str
-    seed : int
-    start_ns, end_ns, at_ns : int
-        Window of the clip in reference time, and its middle.
-    sources : dict of str to SourceTruth
-    flash_ns : tuple of int
-        Starts of the light pulses, reference time.
-    flash_width_s : float, optional
-    bump_ns : tuple of int
-        Times at which an axle hit a bump, reference time.
-    light : LightTruth, optional
-        Shape of the pulses, if the flash specifies it.
-    tap_ns : tuple of int
-        Times at which someone tapped the rig, reference time.
-    """
+    """Ground truth of one clip."""
 
     clip_id: str
     style: str
     seed: int
+    # window of the clip in reference time, and its middle
     start_ns: int
     end_ns: int
     at_ns: int
     sources: dict[str, SourceTruth]
-    flash_ns: tuple[int, ...] = ()
+    flash_ns: tuple[int, ...] = ()  # starts of the light pulses, reference time
     flash_width_s: float | None = None
-    bump_ns: tuple[int, ...] = ()
-    light: LightTruth | None = None
-    tap_ns: tuple[int, ...] = ()
+    bump_ns: tuple[int, ...] = ()  # times at which an axle hit a bump, reference time
+    light: LightTruth | None = None  # shape of the pulses, if the flash specifies it
+    tap_ns: tuple[int, ...] = ()  # times at which someone tapped the rig, reference time
 
 
 def write_truth(truths: Iterable[Truth], folder: Path) -> None:

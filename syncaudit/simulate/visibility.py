@@ -13,21 +13,13 @@ _SLACK_PX = 3  # outlines fade over a texel, and rows between the sampled ones m
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Extents:
-    """Bounds of n rectangles in the image over the readout.
+    """Bounds of n rectangles in the image over the readout."""
 
-    Attributes
-    ----------
-    boxes : ndarray of int, shape (n, 4)
-        Columns [left, right) and rows [top, bottom), empty if outside.
-    depth_m : ndarray, shape (n,)
-        Mean depth of the corners.
-    inner : ndarray, shape (n, 4)
-        Columns and rows (x, y of the left, x, y of the right) of a line that the rectangle covers
-        from there downwards in every row's pose; NaN where it reaches behind the eye.
-    """
-
+    # shape (n, 4): columns [left, right) and rows [top, bottom), empty if outside
     boxes: NDArray[np.int64]
-    depth_m: FloatArray
+    depth_m: FloatArray  # shape (n,): mean depth of the corners
+    # shape (n, 4): columns and rows (x, y of the left, x, y of the right) of a line that the
+    # rectangle covers from there downwards in every row's pose; NaN where it reaches behind the eye
     inner: FloatArray
 
     def select(self, chosen: NDArray[np.int64]) -> "Extents":

@@ -14,21 +14,12 @@ GROUND_TEXELS_PER_M = 40.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Road:
-    """The driven path and its straight continuations.
+    """The driven path and its straight continuations."""
 
-    Attributes
-    ----------
-    arc_m : ndarray, shape (n,)
-        Length along the path, 0 where the vehicle is at time 0.
-    points_m : ndarray, shape (n, 2)
-    yaw_rad : ndarray, shape (n,)
-    driven_times_s, driven_arc_m : ndarray, shape (m,)
-        How far along the path the vehicle is at each time.
-    """
-
-    arc_m: FloatArray
-    points_m: FloatArray
-    yaw_rad: FloatArray
+    arc_m: FloatArray  # shape (n,): length along the path, 0 where the vehicle is at time 0
+    points_m: FloatArray  # shape (n, 2)
+    yaw_rad: FloatArray  # shape (n,)
+    # shape (m,): how far along the path the vehicle is at each time
     driven_times_s: FloatArray
     driven_arc_m: FloatArray
 
@@ -75,22 +66,12 @@ class Road:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
-    """One upright box; `sides` are its textures at +x, +y, -x, -y of its own axes.
+    """One upright box; `sides` are its textures at +x, +y, -x, -y of its own axes."""
 
-    Attributes
-    ----------
-    centre_m : ndarray, shape (2,)
-        Centre of its footprint in the world (at time 0 for a moving one).
-    yaw_rad : float
-        Direction of its x axis.
-    half_size_m : ndarray, shape (2,)
-    height_m : float
-    sides : tuple of Texture
-    """
-
+    # shape (2,): centre of its footprint in the world (at time 0 for a moving one)
     centre_m: FloatArray
-    yaw_rad: float
-    half_size_m: FloatArray
+    yaw_rad: float  # direction of its x axis
+    half_size_m: FloatArray  # shape (2,)
     height_m: float
     sides: tuple[Texture, ...]
 

@@ -26,24 +26,13 @@ _WRIST_TILT_RAD = 0.45
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArmCamera:
-    """One camera of the cell.
-
-    Attributes
-    ----------
-    scene : Scene
-    config : CameraConfig
-    joints : CubicSpline
-        Joints of the arm: seconds to degrees.
-    hand : CubicSpline, optional
-        Position and rotation (x, y, z, radians) of a person's hand.
-    stand_m, aim_m : ndarray, shape (3,), optional
-        Position and target of a camera on a stand; None for the wrist camera.
-    """
+    """One camera of the cell."""
 
     scene: Scene
     config: CameraConfig
-    joints: CubicSpline
-    hand: CubicSpline | None = None
+    joints: CubicSpline  # joints of the arm: seconds to degrees
+    hand: CubicSpline | None = None  # position and rotation (x, y, z, radians) of a person's hand
+    # shape (3,): position and target of a camera on a stand; None for the wrist camera
     stand_m: Floats | None = None
     aim_m: Floats | None = None
 

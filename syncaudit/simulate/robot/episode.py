@@ -27,21 +27,11 @@ _TICKS = np.array([360.0 / 4096.0] * 5 + [0.1])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentFault:
-    """Errors between the content of a source and its timestamps.
+    """Errors between the content of a source and its timestamps."""
 
-    Attributes
-    ----------
-    late_s : float
-        Age of the content when it is stamped.
-    drift_ppm : float
-        Growth of `late_s` from the start.
-    dropped : tuple of int
-        Frames that were lost while the counter kept running.
-    """
-
-    late_s: float = 0.0
-    drift_ppm: float = 0.0
-    dropped: tuple[int, ...] = ()
+    late_s: float = 0.0  # age of the content when it is stamped
+    drift_ppm: float = 0.0  # growth of `late_s` from the start
+    dropped: tuple[int, ...] = ()  # frames that were lost while the counter kept running
 
     def content_s(self, n: int, fps: float) -> Floats:
         """Return the true times of the content of samples 0 to n-1."""
@@ -53,38 +43,21 @@ class ContentFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeConfig:
-    """Configuration of an episode.
-
-    Attributes
-    ----------
-    duration_s, fps : float
-    size_px : tuple of int
-    cameras : tuple of str
-        Members of `CAMERAS`.
-    task, scene
-        How the arm moves and what the scene looks like.
-    encoder_late_s : float
-        Age of the joints when they are stamped, not counting faults.
-    crf : int
-        Quality of the videos.
-    light_step : float
-        Relative change of the light in the middle of the episode.
-    flicker : float
-        Standard deviation of auto-exposure changes per frame of the wrist camera.
-    faults : mapping of str to ContentFault
-        Faults of cameras, ``state`` and ``action``.
-    """
+    """Configuration of an episode."""
 
     duration_s: float = 12.0
     fps: float = 30.0
     size_px: tuple[int, int] = (320, 240)
-    cameras: tuple[str, ...] = CAMERAS
+    cameras: tuple[str, ...] = CAMERAS  # members of `CAMERAS`
+    # how the arm moves and what the scene looks like
     task: TaskStyle = field(default_factory=TaskStyle)
     scene: SceneStyle = field(default_factory=SceneStyle)
-    encoder_late_s: float = 0.0
-    crf: int = 26
-    light_step: float = 0.0
+    encoder_late_s: float = 0.0  # age of the joints when they are stamped, not counting faults
+    crf: int = 26  # quality of the videos
+    light_step: float = 0.0  # relative change of the light in the middle of the episode
+    # standard deviation of auto-exposure changes per frame of the wrist camera
     flicker: float = 0.0
+    # faults of cameras, ``state`` and ``action``
     faults: Mapping[str, ContentFault] = field(default_factory=dict)
 
     @property
@@ -105,16 +78,10 @@ class EpisodeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Episode:
-    """A recorded episode.
-
-    Attributes
-    ----------
-    config : EpisodeConfig
-    state, action : ndarray, shape (n, 6)
-        Joints in degrees, gripper in percent: actual values, and commands.
-    """
+    """A recorded episode."""
 
     config: EpisodeConfig
+    # shape (n, 6): joints in degrees, gripper in percent: actual values, and commands
     state: Floats
     action: Floats
     _course: ArmCourse

@@ -22,43 +22,24 @@ _TABLE_M = 1.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SceneStyle:
-    """Appearance of the scene.
+    """Appearance of the scene."""
 
-    Attributes
-    ----------
-    contrast : float
-        Contrast of table and wall; 1 is wood grain with clutter, 0.15 a plain table.
-    n_objects : int
-    has_hand : bool
-        Whether a person's hand moves about in the far half of the table.
-    """
-
+    # contrast of table and wall; 1 is wood grain with clutter, 0.15 a plain table
     contrast: float = 1.0
     n_objects: int = 7
-    has_hand: bool = False
+    has_hand: bool = False  # whether a person's hand moves about in the far half of the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
-    """Static parts of the scene, and the faces of moving parts.
+    """Static parts of the scene, and the faces of moving parts."""
 
-    Attributes
-    ----------
-    ground : Planes
-        Table and wall.
-    objects : tuple of Link
-        Boxes on the table.
-    object_faces, link_faces : tuple of tuple of Texture
-        Six per box.
-    hand_faces : tuple of Texture
-        Faces of a person's hand, empty if there is none.
-    """
-
-    ground: Planes
-    objects: tuple[Link, ...]
+    ground: Planes  # table and wall
+    objects: tuple[Link, ...]  # boxes on the table
+    # six per box
     object_faces: tuple[tuple[Texture, ...], ...]
     link_faces: tuple[tuple[Texture, ...], ...]
-    hand_faces: tuple[Texture, ...] = ()
+    hand_faces: tuple[Texture, ...] = ()  # faces of a person's hand, empty if there is none
 
 
 def draw_scene(style: SceneStyle, rng: np.random.Generator) -> Scene:

@@ -20,34 +20,21 @@ _LEAD_S = 2.0  # the motion extends this long before and after the episode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStyle:
-    """Style of a person's arm movements.
+    """Style of a person's arm movements."""
 
-    Attributes
-    ----------
-    move_s, pause_s : tuple of float
-        Shortest and longest duration of a move from place to place, and of a pause.
-    tremor_deg : float
-        Standard deviation of the tremor of the hand, 0.5 to 4 Hz.
-    lag_s : float
-        Time by which the arm trails the command (critically damped, second order).
-    """
-
+    # shortest and longest duration of a move from place to place, and of a pause
     move_s: tuple[float, float] = (0.6, 1.6)
     pause_s: tuple[float, float] = (0.05, 0.5)
-    tremor_deg: float = 0.25
+    tremor_deg: float = 0.25  # standard deviation of the tremor of the hand, 0.5 to 4 Hz
+    # time by which the arm trails the command (critically damped, second order)
     lag_s: float = 0.09
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArmCourse:
-    """Commanded and true joints at any time of the episode.
+    """Commanded and true joints at any time of the episode."""
 
-    Attributes
-    ----------
-    command, joints : CubicSpline
-        Six values as a function of seconds since the start of the episode.
-    """
-
+    # six values as a function of seconds since the start of the episode
     command: CubicSpline
     joints: CubicSpline
 
