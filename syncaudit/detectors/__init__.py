@@ -84,9 +84,6 @@ _BUILT_IN = (
 def all_detectors() -> tuple[Detector, ...]:
     """Return every detector that works on samples, built-in ones first.
 
-    Raises
-    ------
-    UsageError
-        If a detector of another package cannot be imported, or is not a `Detector`.
+    UsageError if a detector of another package cannot be imported, or is not a `Detector`.
     """
     return with_added(_BUILT_IN, DETECTORS)

@@ -41,10 +41,7 @@ def stamps(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.
 def finite_column(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.float64]:
     """Return `values` as a read-only finite float64 column of length `n`.
 
-    Raises
-    ------
-    ValueError
-        If shape, length or finiteness is wrong.
+    ValueError if shape, length or finiteness is wrong.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or (n is not None and array.shape[0] != n):
@@ -57,10 +54,7 @@ def finite_matrix(
 ) -> NDArray[np.float64]:
     """Return `values` as a read-only finite float64 matrix of shape (n, width).
 
-    Raises
-    ------
-    ValueError
-        If shape or finiteness is wrong.
+    ValueError if shape or finiteness is wrong.
     """
     array = np.asarray(values, dtype=np.float64)
     if (

@@ -114,10 +114,7 @@ class Finding:
     def from_json(cls, item: Mapping[str, Any]) -> Finding:
         """Return the finding of a verdict row; a row does not hold its severity.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If it is not a finding.
+        KeyError, TypeError, ValueError if it is not a finding.
         """
         own = {
             "code": ReasonCode(item["code"]),

@@ -212,11 +212,7 @@ class PairMeasurement:
         """Return the measurement that `to_json` gave a verdict row.
 
         A measurement whose offset is not finite is read as refused: it cannot be used or stored.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If it is not a measurement.
+        KeyError, TypeError, ValueError if it is not a measurement.
         """
         evidence, excerpt = row.get("evidence"), row.get("excerpt")
         seen = {

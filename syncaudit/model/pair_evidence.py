@@ -183,10 +183,7 @@ PairEvidence = AgreementCurve | EventResiduals
 def evidence_from_json(item: Mapping[str, Any]) -> PairEvidence:
     """Return the evidence of a measurement of a verdict row.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If it is neither a curve nor residuals.
+    KeyError, TypeError, ValueError if it is neither a curve nor residuals.
     """
     if "residuals" in item:
         times, residuals = (b64decode(item[key], validate=True) for key in ("times", "residuals"))
@@ -333,10 +330,7 @@ class SignalExcerpt:
     def from_json(cls, item: Mapping[str, Any]) -> SignalExcerpt:
         """Return the excerpt of a verdict row.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If it is not an excerpt.
+        KeyError, TypeError, ValueError if it is not an excerpt.
         """
         source, target = (b64decode(item[key], validate=True) for key in ("source", "target"))
         begin_s, end_s = (float(x) for x in item["tells_s"])

@@ -70,10 +70,7 @@ class SourceVerdict:
     ) -> SourceVerdict:
         """Return the verdict on source `name` that `to_json` wrote.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If it is not a verdict.
+        KeyError, TypeError, ValueError if it is not a verdict.
         """
         clock = item.get("clock") or name
         timing, pooled = item.get("timing"), item.get("recording")
@@ -170,12 +167,8 @@ class ClipVerdict:
         """Return the verdict that `to_json` gave a row of ``verdicts.jsonl``.
 
         A finding among `reasons` and `warnings` comes without its severity, which rows do not hold.
-        Rows of other versions may lack keys, or have more of them.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, AttributeError
-            If it is not a verdict row.
+        Rows of other versions may lack keys, or have more of them. KeyError, TypeError, ValueError,
+        AttributeError if it is not a verdict row.
         """
         record, common = row.get("record"), row.get("common_offsets")
         remarks = {} if record is None else record.get("remarks", {})
@@ -298,10 +291,7 @@ class ClipRecord:
     ) -> ClipRecord:
         """Return the record that `to_json` wrote, with what a row keeps elsewhere.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If it is not a record.
+        KeyError, TypeError, ValueError if it is not a record.
         """
         of_estimators = set(item.get("baseline_pairs", ()))
         return cls(

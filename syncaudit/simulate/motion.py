@@ -45,12 +45,7 @@ class Motion:
         """Fit the splines to samples on a grid.
 
         Grid times, increasing, and roughness have the shape (m,), angles and velocities (m, 3),
-        bumps (n,).
-
-        Raises
-        ------
-        ValueError
-            If shapes disagree or a value is not finite.
+        bumps (n,). ValueError if shapes disagree or a value is not finite.
         """
         for name, samples in (("euler_rad", euler_rad), ("velocity_mps", velocity_mps)):
             if samples.shape != (times_s.size, 3):

@@ -77,10 +77,7 @@ class ListedTrain:
     def from_csv(cls, path: str | Path) -> "ListedTrain":
         """Read the column ``start_s`` of a table.
 
-        Raises
-        ------
-        ValueError
-            If there is no such column.
+        ValueError if there is no such column.
         """
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)

@@ -143,10 +143,7 @@ def check_same_frames(
 ) -> None:
     """Refuse a rendered clip that does not show the frames that a new clip needs.
 
-    Raises
-    ------
-    ValueError
-        If seed, style, cameras, frame counts or frame faults differ.
+    ValueError if seed, style, cameras, frame counts or frame faults differ.
     """
     for truth in read_truth(folder).values():
         if (truth.seed, truth.style) != (seed, style):

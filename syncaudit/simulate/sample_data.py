@@ -95,10 +95,7 @@ def break_clip(good: Path, folder: Path, name: str) -> Truth:
     `good`: folder of an intact clip, a sibling of `folder`. `folder`: created; its name becomes the
     clip's id. `name`: a key of `DEFECTS`.
 
-    Raises
-    ------
-    ValueError
-        If the defect is unknown or the clip lacks its source.
+    ValueError if the defect is unknown or the clip lacks its source.
     """
     if name not in DEFECTS:
         raise ValueError(f"unknown defect {name!r}; known: {', '.join(DEFECTS)}")
