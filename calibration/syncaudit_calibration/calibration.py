@@ -15,6 +15,13 @@ from syncaudit_calibration.closures import Closure
 
 VERSION = 1
 
+# Fields of a source that its row always states.
+_STATED = (
+    *("offset_s", "offset_std_s", "drift_ppm", "drift_std_ppm"),
+    *("line_delay_s", "line_delay_std_s", "exposure_s", "exposure_std_s"),
+    *("flashes_seen", "residual_rms_s", "systematic_std_s", "jitter_s", "outliers"),
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedStep:
@@ -105,21 +112,7 @@ class CalibratedSource:
 
     def to_json(self, at_ns: int) -> dict[str, object]:
         """Return the fields of formats.md section 4, and further results."""
-        row: dict[str, object] = {
-            "offset_s": self.offset_s,
-            "offset_std_s": self.offset_std_s,
-            "drift_ppm": self.drift_ppm,
-            "drift_std_ppm": self.drift_std_ppm,
-            "line_delay_s": self.line_delay_s,
-            "line_delay_std_s": self.line_delay_std_s,
-            "exposure_s": self.exposure_s,
-            "exposure_std_s": self.exposure_std_s,
-            "flashes_seen": self.flashes_seen,
-            "residual_rms_s": self.residual_rms_s,
-            "systematic_std_s": self.systematic_std_s,
-            "jitter_s": self.jitter_s,
-            "outliers": self.outliers,
-        }
+        row: dict[str, object] = {key: getattr(self, key) for key in _STATED}
         if self.at_ns != at_ns:
             row["at_ns"] = self.at_ns
         if self.scan is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
+from itertools import islice
 from typing import Annotated, Any, BinaryIO, ClassVar, overload
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -28,6 +29,7 @@ from syncaudit.model import (
     StateSpec,
     TranscriptSpec,
 )
+from syncaudit.model.field_names import fields_of
 from syncaudit.readers.access import is_url
 from syncaudit.readers.uris import open_file, parent_of, read_bytes, resolve
 
@@ -63,12 +65,7 @@ def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
     """
     if limit is not None and limit < 1:
         raise ManifestError(f"limit is {limit}, expected a positive number of clips")
-    clips: list[Clip] = []
-    for clip in iter_manifest(uri):
-        clips.append(clip)
-        if len(clips) == limit:
-            break
-    return clips
+    return list(islice(iter_manifest(uri), limit))
 
 
 def iter_manifest(uri: str) -> Iterator[Clip]:
@@ -139,17 +136,8 @@ def clip_from_row(
         raise ManifestError(f"{label}: {message}", path=path, hint=hint) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise ManifestError(f"{label}: is not plain JSON ({error})", path=path) from error
-    clip = Clip(
-        clip_id=found.clip_id,
-        recording_id=found.clip_id if found.recording_id is None else found.recording_id,
-        sources=found.sources,
-        start_ns=found.start_ns,
-        end_ns=found.end_ns,
-        reference=found.reference,
-        origin=found.origin,
-        about=found.about,
-        base_uri=base_uri,
-    )
+    recording_id = found.clip_id if found.recording_id is None else found.recording_id
+    clip = Clip(**{**fields_of(found), "recording_id": recording_id, "base_uri": base_uri})
     for message, hint in clip_faults(clip):
         raise ManifestError(f"{label}: {message}", path=path, hint=hint)
     return clip

@@ -17,6 +17,7 @@ from syncaudit.model import (
     TranscriptSpec,
     Verdict,
 )
+from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.policy.case import Case, Check, CheckResult, ClockCase
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import (
@@ -213,14 +214,9 @@ def _source_verdict(case: Case, name: str, result: CheckResult) -> SourceVerdict
     clock = case.clocks[name]
     estimate = case.solution.clocks.get(clock) or ClockEstimate(clock=clock, is_observable=False)
     return SourceVerdict(
+        **known_fields(SourceVerdict, fields_of(estimate)),
         verdict=result.verdict,
         kind=case.kinds[name],
-        clock=clock,
-        offset_s=estimate.offset_s,
-        offset_std_s=estimate.offset_std_s,
-        drift_ppm=estimate.drift_ppm,
-        drift_std_ppm=estimate.drift_std_ppm,
-        is_observable=estimate.is_observable,
         timing=case.record.stamps.get(name),
         why_unmeasured=result.why_unmeasured,
     )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from syncaudit.model import CameraSpec
-from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.camera import FILE, read_camera
+from syncaudit.readers.camera import FILE, FrameStamps, read_camera
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.tables import read_table
 from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
 
 
@@ -24,13 +22,8 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
     """
     if spec.timestamps is not None:
         uri = task.resolve(spec.timestamps)
-        columns = (spec.stamps or STAMPS, FILE)
-        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
-        stamps = table.stamps(
-            spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
-        )
-        findings = table.findings
-        images = table.data.column(FILE) if FILE in table.names else None
+        table = FrameStamps.read(spec, task.base_uri)
+        stamps, findings, images = table.time_ns, table.findings, table.files
     else:
         uri = task.resolve(spec.uri)
         stream = read_camera(task.name, spec, task.base_uri, scratch=task.scratch)
@@ -43,7 +36,7 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
         text = "\n".join([STAMPS, *map(str, corrected.tolist()), ""])
         path = put(task.beside(".timestamps.csv"), text.encode("ascii"))
     else:
-        copy = pa.table({STAMPS: pa.array(corrected), FILE: images})
+        copy = pa.table({STAMPS: pa.array(corrected), FILE: pa.array(images)})
         path = put(task.beside(".timestamps.parquet"), parquet_bytes(copy))
     return Written(
         correction=correction,

@@ -23,6 +23,7 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.model.arrays import Floats
+from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.pipeline.conclude import solve_record
 from syncaudit.policy import load_policy
 
@@ -137,14 +138,7 @@ class Judgement:
 def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
     step = solution.jumps.get(source.clock)
     return SourceEstimate(
-        clock=source.clock,
-        verdict=source.verdict,
-        is_observable=source.is_observable,
-        offset_s=source.offset_s,
-        offset_std_s=source.offset_std_s,
-        drift_ppm=source.drift_ppm,
-        drift_std_ppm=source.drift_std_ppm,
-        why_unmeasured=source.why_unmeasured,
+        **known_fields(SourceEstimate, fields_of(source)),
         step_s=None if step is None else step.step_s,
         step_std_s=None if step is None else step.step_std_s,
         step_at_ns=None if step is None else step.at_ns,
