@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
+from syncaudit.batch.ledger import VerdictFile
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
 from syncaudit.errors import UsageError, one_line
 from syncaudit.readers.access import is_url, output_system, remote_version
@@ -206,6 +208,18 @@ def fetch_outputs(folder: str, scratch: Path) -> Path:
             if name == _LEDGER or system.exists(f"{place}/{name}"):
                 system.get_file(f"{place}/{name}", str(target / name))
     return target
+
+
+@contextmanager
+def fetched_verdicts(out: str, *, partial: bool = False) -> Iterator[VerdictFile]:
+    """Yield the verdicts of an output folder or of the file given, with their summary beside them.
+
+    `out` is local or any fsspec URL, from which they are copied until the context ends; `partial`
+    as for `VerdictFile`. UsageError if there are none.
+    """
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        place = fetch_outputs(out, Path(scratch))
+        yield VerdictFile(place if place.is_file() else place / _LEDGER, partial=partial)
 
 
 def _cleaned(out: str) -> str:

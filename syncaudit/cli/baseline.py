@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,15 +55,11 @@ def baseline(
 
 
 def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
-    from syncaudit.batch import VerdictFile, fetch_outputs
+    from syncaudit.batch import fetched_verdicts
     from syncaudit.policy.fleet import Fleet
 
     fleet = Fleet(rules)
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        folder = fetch_outputs(verdicts, Path(scratch))
-        file = VerdictFile(
-            folder if folder.is_file() else folder / "verdicts.jsonl", partial=partial
-        )
+    with fetched_verdicts(verdicts, partial=partial) as file:
         for clip_id in file.clip_ids:
             fleet.add(file.verdict(clip_id))
     return fleet

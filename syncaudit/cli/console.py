@@ -7,6 +7,8 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
+from syncaudit.formatting import word_count
+
 # By verdict, as text: the model is heavy.
 STYLES = {"pass": "green", "reject": "bold red", "unverified": "yellow"}
 _GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?"}
@@ -40,6 +42,12 @@ def glyph(verdict: str) -> str:
     encoding = next((name for name in names if name), "ascii").lower().replace("-", "")
     table = _GLYPHS if encoding.startswith("utf") else _ASCII_GLYPHS
     return table[verdict]
+
+
+def transition_text(n_clips: int, before: str, after: str) -> Text:
+    """Return how many clips changed from one verdict to another."""
+    verdicts = verdict_text(before), " → ", verdict_text(after)
+    return Text.assemble(f"{word_count(n_clips, 'clip')}: ", *verdicts)
 
 
 def verdict_text(verdict: str) -> Text:

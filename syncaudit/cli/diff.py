@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncaudit.cli.console import printable, stdout, verdict_text
+from syncaudit.cli.console import printable, stdout, transition_text, verdict_text
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Partial
 from syncaudit.errors import UsageError
@@ -73,11 +73,7 @@ def _print(console: Console, found: Comparison) -> None:
 
     for (before, after), n in found.transitions.items():
         if before is not after:
-            console.print(
-                Text.assemble(
-                    f"{word_count(n, 'clip')}: ", verdict_text(before), " → ", verdict_text(after)
-                )
-            )
+            console.print(transition_text(n, before, after))
     for counts, title in ((found.new, "new reasons"), (found.gone, "reasons gone")):
         if counts:
             console.print(Text(f"{title}: {_reasons(counts)}"))

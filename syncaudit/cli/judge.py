@@ -9,10 +9,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from syncaudit.cli.console import printable, stderr, stdout, verdict_text
+from syncaudit.cli.console import printable, stderr, stdout, transition_text, verdict_text
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import FailOnOption, Force, Partial, PolicyFile, Profile, Prune, Quiet
-from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,11 +89,7 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
         console.print("No clip changes its verdict.")
     kinds = Counter((change.before, change.after) for change in changes)
     for (before, after), n in sorted(kinds.items()):
-        console.print(
-            Text.assemble(
-                f"{word_count(n, 'clip')}: ", verdict_text(before), " → ", verdict_text(after)
-            )
-        )
+        console.print(transition_text(n, before, after))
     for change in changes[:SHOWN]:
         console.print(
             Text.assemble(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from syncaudit.errors import UsageError
@@ -22,22 +21,20 @@ def outputs_of(out: str, *, partial: bool = False) -> Iterator[tuple[Sequence[Cl
     The folder is a local one or any fsspec URL, whose verdicts are copied until the context ends.
     With `partial` an unfinished run is accepted.
     """
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        yield _load(out, Path(scratch), partial=partial)
+    from syncaudit.batch import fetched_verdicts
+
+    with fetched_verdicts(out, partial=partial) as verdicts:
+        yield _clips_of(out, verdicts), verdicts
 
 
-def _load(out: str, scratch: Path, *, partial: bool) -> tuple[Sequence[Clip], VerdictFile]:
-    from syncaudit.batch import VerdictFile, fetch_outputs
+def _clips_of(out: str, verdicts: VerdictFile) -> Sequence[Clip]:
     from syncaudit.batch.outputs import SPLIT_FILES
     from syncaudit.datasets import ClipTable, iter_manifest
     from syncaudit.readers.access import is_url
     from syncaudit.readers.uris import resolve
 
     url = resolve(out) if is_url(resolve(out)) else None
-    folder = fetch_outputs(out, scratch)
-    if folder.name == "verdicts.jsonl":
-        folder = folder.parent
-    verdicts = VerdictFile(folder / "verdicts.jsonl", partial=partial)
+    folder = verdicts.path.parent
     table = ClipTable(
         clip
         for name in SPLIT_FILES.values()
@@ -52,7 +49,7 @@ def _load(out: str, scratch: Path, *, partial: bool) -> tuple[Sequence[Clip], Ve
             path=str(folder),
             hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
         )
-    return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
+    return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids)
 
 
 def _filled(folder: Path, url: str | None, name: str) -> str | None:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,7 +50,7 @@ def trace(
 
     **Exit codes**: 0 every clip passed · 1 some did not, or have no verdict.
     """
-    from syncaudit.batch import VerdictFile, fetch_outputs
+    from syncaudit.batch import fetched_verdicts
     from syncaudit.cli.verdict_table import verdict_table
     from syncaudit.model import Verdict
 
@@ -60,11 +59,8 @@ def trace(
         raise UsageError("no ids to trace", hint="Name clips or samples, or a file with --from.")
     clips: dict[str, list[str]] = {}
     unknown = []
-    with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        folder = fetch_outputs(verdicts, Path(scratch))
-        folder = folder.parent if folder.name == "verdicts.jsonl" else folder
-        file = VerdictFile(folder / "verdicts.jsonl", partial=True)
-        remark = _unfinished(folder / "verdicts.jsonl")
+    with fetched_verdicts(verdicts, partial=True) as file:
+        remark = _unfinished(file.path)
         for name in asked:
             clip_id = clip_of(name, file)
             if clip_id is None:
