@@ -226,5 +226,4 @@ def _solve_triangular(upper: Floats, right: Floats) -> Floats:
 
 
 def _squares(rows: Floats) -> Floats:
-    """Return the sum of squares of each row."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows), dtype=np.float64)

@@ -130,7 +130,6 @@ def _new(
 
 
 def _colours(found: CalibratedRecording) -> dict[str, str]:
-    """Return the colour of each source."""
     names = enumerate(found.calibration.sources)
     return {name: PALETTE[k % len(PALETTE)] for k, name in names}
 

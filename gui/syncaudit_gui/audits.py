@@ -122,7 +122,6 @@ def _audit(
     n_frames: int,
     roots: Roots | None,
 ) -> None:
-    """Run the audit in the process."""
     if roots is not None:
         hold_process_to(roots)
     threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()

@@ -103,7 +103,6 @@ def _groups(clips: Sequence[Clip]) -> list[list[int]]:
 
 
 def _recording_row(recording: Recording, clips: Sequence[Clip]) -> dict[str, object]:
-    """Return the row of ``recordings.jsonl``."""
     sources: dict[str, set[str]] = {}
     for clip in clips:
         for name, clock in clip.clocks.items():

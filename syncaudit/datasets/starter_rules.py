@@ -135,7 +135,6 @@ def _other_unit(channel: str, column: str) -> dict[str, str]:
 
 
 def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
-    """Return one table of the rules file."""
     lines = ["[[source]]", f"match = {json.dumps(glob.escape(match))}"]
     if about:
         lines[-1] += f"  # columns: {about[:100]}"

@@ -257,7 +257,6 @@ def _against(
 
 
 def _accuracy_of(misses: Sequence[Miss]) -> Accuracy:
-    """Return the accuracy over many variants."""
     errors = [miss.error for miss in misses]
     changes = [miss.change for miss in misses if miss.change is not None]
     claimed = [miss for miss in misses if miss.std is not None]

@@ -362,7 +362,6 @@ def _is_by_steps(case: Case, clocks: Collection[str]) -> bool:
 
 
 def _sources(case: Case, clock: str) -> Sequence[str]:
-    """Return the sources that a clock stamps."""
     return [name for name, other in case.clocks.items() if other == clock]
 
 

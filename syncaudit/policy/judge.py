@@ -131,7 +131,6 @@ def _join(
     is_doubtful: bool,
     is_unseen: bool,
 ) -> CheckResult:
-    """Join everything known about one source."""
     # A step that the content measures is reported once, with its size at the ends of the clip.
     if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
         own = [f for f in own if f.code is not ReasonCode.STEP]

@@ -191,13 +191,11 @@ class Cells:
 
 
 def _without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without dictionary encoding."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Return whether cells of a type are strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -209,7 +207,6 @@ def _as_array(column: pa.ChunkedArray | pa.Array, kind: type[_T]) -> NDArray[_T]
 
 
 def _first_of(mask: pa.ChunkedArray) -> int:
-    """Return the index of the first true cell."""
     return int(pc.index(mask, pa.scalar(True)).as_py())
 
 

@@ -202,8 +202,6 @@ class Telemetry:
 
 
 class _Payload(NamedTuple):
-    """One payload of a sensor."""
-
     begin_s: float
     last_s: float
     stamp_s: float | None  # its own timestamp

@@ -156,7 +156,6 @@ def _correct_source(
 
 
 def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:
-    """Write the corrected timestamps of a source of any kind."""
     spec = task.spec
     if isinstance(spec, CameraSpec):
         return write_camera(task, spec)

@@ -44,8 +44,6 @@ SHORT_NAME = 2
 
 @dataclass(slots=True)
 class _Row:
-    """A lane and its plot."""
-
     lane: Lane
     plot: pg.PlotItem
     axis: LaneAxis
@@ -306,8 +304,6 @@ class LanePlots(pg.GraphicsLayoutWidget):
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """One curve to draw."""
-
     pyramid: MinMaxPyramid
     clock: DrawnClock
     color: str

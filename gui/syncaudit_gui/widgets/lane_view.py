@@ -147,7 +147,6 @@ class Ruler(ThemedWidget):
         self._paint_overview(painter, self._lanes.timeline.visible)
 
     def _whole(self) -> TimeScale:
-        """Return the time scale of the whole clip."""
         timeline = self._lanes.timeline
         limits = self._lanes.scale().visible if timeline is None else timeline.limits
         right_px = float(self.width() - RIGHT_PX)

@@ -96,7 +96,6 @@ class SourcesPanel(Panel):
     def _figures(
         self, model: ClipModel, name: str, estimate: SourceEstimate | None, judged: Judgement | None
     ) -> tuple[Cell, Cell]:
-        """Return the offset of a source and its drift."""
         dim = self._theme.dim
 
         def cells(text: str, color: str, tip: str = "") -> tuple[Cell, Cell]:

@@ -32,8 +32,6 @@ _ROS_IMAGES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ImageMessage:
-    """One message of a camera."""
-
     stamp_ns: int  # of its header
     data: bytes
     said: str  # format or encoding as given in the message

@@ -174,7 +174,6 @@ def _unknown(known: _Format | None) -> str:
 
 
 def _write_wav(raw: Path, target: Path, known: _Format) -> None:
-    """Write raw samples as a WAV file."""
     import soundfile
 
     subtype, endian, _ = _SAMPLES[known.samples]

@@ -104,7 +104,6 @@ def _pose(source: Source, folder: str, clip_id: str, job: Import) -> ImuSpec:
 
 
 def _feather(source: Source, name: str, columns: tuple[str, ...]) -> dict[str, list[Any]]:
-    """Return columns of a feather file."""
     import pyarrow as pa
     from pyarrow import feather
 

@@ -295,7 +295,6 @@ def _descriptions(log: Log) -> Iterator[str]:
 
 
 def _candump_line(frame: _Frame) -> str:
-    """Format a frame as a candump line."""
     time_ns, number, bus, data = frame
     digits = 3 if number <= _LONGEST_STANDARD else 8
     seconds, fraction = divmod(time_ns, 10**9)

@@ -186,7 +186,6 @@ def _take(message: Any, samples: _Samples) -> None:
 
 
 def _sensor_columns(sensor: str, rows: list[list[float]]) -> Columns:
-    """Return the table of a sensor."""
     values = np.array([row[2:] for row in rows], dtype=np.float64)
     sampled, logged = np.array([row[:2] for row in rows], dtype=np.int64).T * _US
     return {

@@ -269,7 +269,6 @@ def _check(root: Source, version: str, time_us: object, file: object) -> None:
 
 
 def _focal_px(matrix: object) -> float | None:
-    """Return the horizontal focal length from an intrinsic matrix."""
     try:
         focal_px = float(matrix[0][0])  # type: ignore[index]  # untrusted: caught below
     except (TypeError, ValueError, LookupError):

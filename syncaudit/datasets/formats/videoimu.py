@@ -101,7 +101,6 @@ def _camera(frames: list[_Message], about: list[_Message]) -> Logged:
 
 
 def _columns(samples: list[_Message]) -> dict[str, Any]:
-    """Return the table of an IMU."""
     columns: dict[str, Any] = {
         "timestamp_ns": np.array([sample[_TIME_NS] for sample in samples], np.int64)
     }

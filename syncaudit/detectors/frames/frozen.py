@@ -285,7 +285,6 @@ def _speed(
 
 
 def _net(change: float, noise: float) -> float:
-    """Return a change with the noise removed."""
     return float(np.sqrt(max(0.0, change**2 - noise**2)))
 
 
@@ -294,7 +293,6 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _has_similar_contrast(one: np.float32, other: np.float32) -> bool:
-    """Return whether two images have about the same contrast."""
     return bool(1.0 / MOST_CONTRAST < (one + 1.0) / (other + 1.0) < MOST_CONTRAST)
 
 

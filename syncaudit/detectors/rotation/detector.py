@@ -233,7 +233,6 @@ class RotationDetector:
         return True
 
     def _fit_stack(self, pairs: list[FramePair]) -> None:
-        """Fit the rotations of some pairs."""
         stack = PairStack.of(pairs, self._focal_px(pairs[0]), self.stream.scan, self._fixed)
         before, after, is_point, scale = stack.seen_through(self._lens)
         fits = fit_rotations(

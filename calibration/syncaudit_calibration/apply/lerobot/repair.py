@@ -212,7 +212,6 @@ class _Repair:
     def _outcome(
         self, name: str, known: SourceCorrection, pairing: Pairing, n_before: int
     ) -> SourceOutcome:
-        """Describe the outcome of a source."""
         if known.correction is None or known.correction.is_nothing:
             return SourceOutcome(why=known.why, remarks=known.remarks)
         left_s = pairing.left_s[name]
