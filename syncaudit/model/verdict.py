@@ -233,7 +233,8 @@ class ClipRecord:
         Why the CPU decoded a camera instead of the requested back end, by camera.
     extents : mapping of str to (int, int)
         First and last timestamp of every source in or near the window stated in the manifest, or
-        of all its timestamps if none is near; empty if no window is stated.
+        of all its timestamps if none is near; empty if no window is stated and all sources overlap
+        in one.
     conditions : mapping of str to float
         Conditions of the clip, as far as its sources show them: mean ``speed`` (m/s), root mean
         square of the ``turning`` (rad/s), mean ``light`` of the frames (0 to 255). No verdict

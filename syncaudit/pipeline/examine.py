@@ -167,7 +167,7 @@ def examine(
         )
         window = window_of(clip, streams)
         doubtful = find_misplaced_files(clip, streams, window)
-        covered = extents(clip, streams)
+        covered = extents(clip, streams, window)
     wanted = _wanted(clip, streams)
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])

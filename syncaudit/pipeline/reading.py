@@ -236,16 +236,16 @@ def _end_of(stream: AudioStream) -> int:
     return int(stream.time_ns[-1]) + round(max(0, left) / stream.rate_hz * 1e9)
 
 
-def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, int]]:
+def extents(
+    clip: Clip, streams: Mapping[str, Stream], window: Window
+) -> dict[str, tuple[int, int]]:
     """Return the first and last timestamp of every source in or near the clip's stated window.
 
-    For a source without any there, those of all its timestamps, to show how far off it is. Empty
-    where the manifest states no window, which is then what all sources cover. Sources without
-    timestamps of their own, or with an assumed start, are left out.
+    For a source without any there, those of all its timestamps, to show how far off it is. Where
+    the manifest states no window, of all timestamps, but empty if every source reaches into
+    `window`. Sources without timestamps of their own, or with an assumed start, are left out.
     """
     near = stated(clip, MARGIN_S)
-    if near is None:
-        return {}
     found = {}
     for name, stream in streams.items():
         time_ns = stream.time_ns
@@ -253,11 +253,14 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
             continue
         if isinstance(stream, AudioStream):
             time_ns = np.append(time_ns, _end_of(stream))
-        inside = time_ns[(time_ns >= near[0]) & (time_ns < near[1])]
-        if inside.size and not isinstance(stream, AudioStream):
-            time_ns = inside
+        if near is not None and not isinstance(stream, AudioStream):
+            inside = time_ns[(time_ns >= near[0]) & (time_ns < near[1])]
+            time_ns = inside if inside.size else time_ns
         found[name] = (int(time_ns.min()), int(time_ns.max()))
-    return found
+    all_reach = all(
+        first <= window.stop_ns and last >= window.start_ns for first, last in found.values()
+    )
+    return {} if near is None and all_reach else found
 
 
 def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:

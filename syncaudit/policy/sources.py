@@ -212,7 +212,10 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
 
 
 def check_coverage(case: Case) -> Findings:
-    """Return a doubt for every source that does not cover the window stated in the manifest.
+    """Return a doubt for every source that does not cover the clip's window.
+
+    Without one in the manifest, the window is what most sources cover, and only a source that has
+    no sample in it is in doubt.
 
     Coverage is counted on the reported time base: a source's own timestamps plus the correction
     that was measured, if any was. A clock of another epoch therefore covers what its correction
@@ -225,7 +228,9 @@ def check_coverage(case: Case) -> Findings:
     half_ns = round(0.5e9 * record.span_s)
     start_ns = record.at_ns - half_ns if clip.start_ns is None else clip.start_ns
     stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
-    window = f"the clip's window, {start_ns} to {stop_ns}"
+    is_stated = clip.start_ns is not None or clip.end_ns is not None
+    name_of_window = "the clip's window" if is_stated else "what most sources cover"
+    window = f"{name_of_window}, {start_ns} to {stop_ns}"
     lacks = {
         name: _lacking_s(ends, _correction_s(name, case), start_ns, stop_ns)
         for name, ends in record.extents.items()
@@ -241,13 +246,14 @@ def check_coverage(case: Case) -> Findings:
         if away_s[holder] >= 0.0:
             first_ns, last_ns = record.extents[holder]
             way = "after" if late_s > early_s else "before"
+            remedy = "Correct start_ns and end_ns, or" if is_stated else "Split the clip, or correct"
             text = (
                 f"{name} has no sample in {window}: {clip.sources[holder].uri} runs from "
-                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. Correct "
-                "start_ns and end_ns, or its uri; a clock with another epoch must be calibrated."
+                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. {remedy} "
+                "its uri; a clock with another epoch must be calibrated."
             )
             findings.append(doubt(ReasonCode.EMPTY, name, text, value=away_s[holder], limit=0.0))
-        elif max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
+        elif is_stated and max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
             text = (
                 f"{name} covers only a part of {window}: {clip.sources[holder].uri} "
                 f"{_word_lack(late_s, early_s)}, and nothing confirms the rest. Shorten the clip "
@@ -260,7 +266,7 @@ def check_coverage(case: Case) -> Findings:
         name: max(_lacking_s(ends, 0.0, start_ns, stop_ns)) - span_s
         for name, ends in record.extents.items()
     }
-    if min(*away_s.values(), *as_stamped.values()) >= 0.0:
+    if is_stated and min(*away_s.values(), *as_stamped.values()) >= 0.0:
         nearest = min(away_s, key=lambda name: away_s[name])
         text = (
             f"{window} holds no sample of any source: the nearest, of {nearest}, is "

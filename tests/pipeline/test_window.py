@@ -189,18 +189,22 @@ def test_a_measured_correction_maps_another_epoch_into_the_window(clip) -> None:
     assert reason.value == pytest.approx(boot_ns * 1e-9, abs=0.01)
 
 
-def test_a_source_outside_the_window_is_not_vouched_for(clip) -> None:
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_a_source_outside_the_window_is_not_vouched_for(clip, is_stated) -> None:
     row = clip.row
     stamps = clip.stamps("imu.csv") - 7 * S - (row["end_ns"] - row["start_ns"])
     lines = ["timestamp_ns,joint", *(f"{t},{k % 7}" for k, t in enumerate(stamps[::5]))]
     clip.overwrite("state.csv", "\n".join(lines).encode())
     row["sources"]["state"] = {"kind": "state", "uri": "state.csv", "clock": "imu"}
+    if not is_stated:
+        row = {key: value for key, value in row.items() if key not in ("start_ns", "end_ns")}
     verdict = clip.write(row).audit()
     assert verdict.verdict is Verdict.PASS  # states are not required for a car
     assert verdict.sources["state"].verdict is Verdict.UNVERIFIED
-    (warning,) = [warning for warning in verdict.warnings if warning.source == "state"]
-    assert warning.code is ReasonCode.EMPTY
-    assert "state has no sample in the clip's window" in warning.message
+    of_state = [warning for warning in verdict.warnings if warning.source == "state"]
+    (warning,) = [warning for warning in of_state if warning.code is ReasonCode.EMPTY]
+    window = "the clip's window" if is_stated else "what most sources cover"
+    assert f"state has no sample in {window}" in warning.message
     assert "before it" in warning.message
     assert warning.value == pytest.approx(7.0, abs=0.2)
 
