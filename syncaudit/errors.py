@@ -91,6 +91,14 @@ class MissingExtraError(SyncAuditError, ImportError):
         self.extra = extra
 
 
+def require_matplotlib() -> None:
+    """Raise `MissingExtraError` if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", extra="plots", purpose="drawing plots") from error
+
+
 class AlignmentError(SyncAuditError):
     """A text could not be aligned, or the result is not reliable."""
 

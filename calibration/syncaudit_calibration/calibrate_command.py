@@ -56,7 +56,7 @@ def calibrate(
     from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.exit_codes import ExitCode
     from syncaudit.cli.rooted import roots_of, tell_outside
-    from syncaudit.errors import UsageError
+    from syncaudit.errors import UsageError, require_matplotlib
     from syncaudit.readers.access import within_roots
     from syncaudit.writing import Signature, check_target
     from syncaudit_calibration.calibrate_recording import calibrate_recording
@@ -65,8 +65,6 @@ def calibrate(
     from syncaudit_calibration.recording import find_recording
 
     if plots is not None:
-        from syncaudit_calibration.plots import require_matplotlib
-
         require_matplotlib()
     if out.is_dir():
         raise UsageError(f"{out} is a folder", hint="Name a file: --out calibration.json.")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import iter_luma
-from syncaudit.errors import MissingExtraError, SyncAuditError
+from syncaudit.errors import SyncAuditError, require_matplotlib
 from syncaudit.estimators.events import Corrections, instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
@@ -60,14 +60,6 @@ EDGE_COLOURS = {0.5: PALETTE[1], -0.5: PALETTE[0], 0.0: PALETTE[2]}
 N_IMAGES = 3
 # Neighbouring frames on either side to compare with, as in the detector.
 NEIGHBOURS = 2
-
-
-def require_matplotlib() -> None:
-    """Raise `MissingExtraError` if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", extra="plots", purpose="drawing plots") from error
 
 
 def plot_calibration(

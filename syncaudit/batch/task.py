@@ -18,6 +18,7 @@ from syncaudit.model import Clip, ClipVerdict, Finding, ReasonCode, SourceVerdic
 from syncaudit.policy import Policy
 from syncaudit.readers.access import Roots, within_roots
 from syncaudit.readers.runs import sealed
+from syncaudit.readers.uris import remove_unused_copies
 
 OUT_OF_MEMORY_HINT = (
     "A damaged file may demand any amount of memory; if the clip is sound, cut it into shorter "
@@ -97,6 +98,8 @@ class AuditTask:
             return row_result(verdict, fingerprint)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
             return _failed(clip, error, fingerprint)
+        finally:
+            remove_unused_copies()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

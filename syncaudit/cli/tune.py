@@ -18,7 +18,7 @@ from rich.text import Text
 from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend, extended_policy
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, require_matplotlib
 from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def tune(
     from syncaudit.evaluation.change import Change
     from syncaudit.evaluation.injected import read_truth
     from syncaudit.evaluation.labels import read_labels
-    from syncaudit.evaluation.tuning_plots import plot_tuning, require_matplotlib
+    from syncaudit.evaluation.tuning_plots import plot_tuning
     from syncaudit.evaluation.variants import Judging, good_clips, make_variants, measured_variants
     from syncaudit.policy import load_policy
     from syncaudit.policy.toml_text import limits_text

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncaudit.dsp.rates import Rate
-from syncaudit.errors import MissingExtraError
 from syncaudit.evaluation.detection import Group, detect
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
@@ -17,14 +16,6 @@ from syncaudit.writing import Signature, check_target, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-def require_matplotlib() -> None:
-    """Raise `MissingExtraError` if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", extra="plots", purpose="drawing plots") from error
 
 
 def plot_tuning(

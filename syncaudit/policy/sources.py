@@ -246,11 +246,11 @@ def check_coverage(case: Case) -> Findings:
         if away_s[holder] >= 0.0:
             first_ns, last_ns = record.extents[holder]
             way = "after" if late_s > early_s else "before"
-            remedy = "Correct start_ns and end_ns, or" if is_stated else "Split the clip, or correct"
+            remedy = "Correct start_ns and end_ns" if is_stated else "Split the clip"
             text = (
                 f"{name} has no sample in {window}: {clip.sources[holder].uri} runs from "
-                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. {remedy} "
-                "its uri; a clock with another epoch must be calibrated."
+                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. {remedy}, "
+                "or correct its uri; a clock with another epoch must be calibrated."
             )
             findings.append(doubt(ReasonCode.EMPTY, name, text, value=away_s[holder], limit=0.0))
         elif is_stated and max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):

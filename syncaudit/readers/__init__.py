@@ -63,8 +63,8 @@ def read_source(
 ) -> Stream:
     """Read one source of a clip.
 
-    Local copies of remote files are removed at once, those of a camera's images when the process
-    ends.
+    Local copies of remote files are removed at once, those of a camera's images when a later clip
+    of a run does not use them, or when the process ends.
 
     Parameters
     ----------

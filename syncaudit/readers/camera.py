@@ -5,11 +5,8 @@ A camera's timestamp table has one row per frame, which may name the frame's ima
 
 from __future__ import annotations
 
-import atexit
 import math
-import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +51,7 @@ def read_camera(
     It is a video file, a folder or glob of images in natural order of their names, or a table of
     timestamps: a camera without images, of which only the timestamps are audited. Copies of remote
     images, which decoders need as local files, go into `scratch`; without it they stay in a
-    temporary folder until the process ends.
+    temporary folder until `remove_unused_copies` or the end of the process.
     """
     uri = resolve(spec.uri, base_uri)
     suffix = suffix_of(uri)
@@ -75,7 +72,7 @@ def read_camera(
     named = None if stamps is None else stamps.files
     if spec.pictures is not None:
         # The images in a column of a Parquet file are read only on decoding.
-        path = str(keep_local(uri, scratch or _process_scratch()))
+        path = str(keep_local(uri, scratch))
         rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
         files = FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
     elif named is not None:
@@ -180,7 +177,7 @@ def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
 
 def _local(path: str, scratch: Path | None) -> str:
     refuse_outside(path)
-    return str(keep_local(path, scratch or _process_scratch())) if is_url(path) else path
+    return str(keep_local(path, scratch)) if is_url(path) else path
 
 
 def _container_stamps(
@@ -266,14 +263,6 @@ def _focal_px(spec: CameraSpec, width_px: int) -> float | None:
     # Beyond a right angle, or where the polynomial has turned back, no ray reaches the image.
     radius = float(spec.distortion.radius(np.array(half_rad)))
     return width_px / 2 / radius if radius > 0.0 else None
-
-
-@cache
-def _process_scratch() -> Path:
-    """Return a folder that lives until the process ends."""
-    folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

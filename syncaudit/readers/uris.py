@@ -5,6 +5,7 @@ Local or remote folders and globs are listed, and files identified by name.
 
 from __future__ import annotations
 
+import atexit
 import glob
 import hashlib
 import io
@@ -17,12 +18,12 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, SyncAuditError
 from syncaudit.readers.access import file_system, is_outside, is_url, open_remote, refuse_outside
 from syncaudit.readers.faults import reworded
 
@@ -41,7 +42,9 @@ IMAGES = frozenset(
     | {".webp"}
 )
 _MARKS = frozenset("*?[")
-_ORIGINS: dict[str, str] = {}  # of each local copy made by this process, its URI
+# Copies of remote files that this process keeps, each with its URI, and those lately used.
+_KEPT: dict[Path, str] = {}
+_USED: set[Path] = set()
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
@@ -158,16 +161,50 @@ def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
         yield keep_local(uri, scratch)
     else:
         with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
-            yield keep_local(uri, Path(folder))
+            copy = keep_local(uri, Path(folder))
+            try:
+                yield copy
+            except SyncAuditError as error:
+                error.path = error.path and error.path.replace(str(copy), uri)
+                raise
 
 
-def keep_local(uri: str, scratch: Path) -> Path:
-    """Return a local path with the content of `uri`, copied into `scratch` if it is remote."""
+def keep_local(uri: str, scratch: Path | None = None) -> Path:
+    """Return a local path with the content of `uri`, copied if it is remote.
+
+    The copy lies in `scratch`; without it, in a folder of this process, until
+    `remove_unused_copies` or the end of the process.
+    """
     path = local_path(uri)
     if path is not None:
         check_file(uri)
         return path
     refuse_outside(uri)
+    if scratch is not None:
+        return _copied(uri, scratch)
+    copy = _copied(uri, _process_scratch())
+    _KEPT[copy] = uri
+    _USED.add(copy)
+    return copy
+
+
+def remove_unused_copies() -> None:
+    """Remove the copies that this process keeps and did not use since the last call."""
+    for copy in _KEPT.keys() - _USED:
+        copy.unlink(missing_ok=True)
+        del _KEPT[copy]
+    _USED.clear()
+
+
+@cache
+def _process_scratch() -> Path:
+    """Return a folder that lives until the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _copied(uri: str, scratch: Path) -> Path:
     name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
     digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     target = scratch / f"{digest}-{name[-80:]}"
@@ -187,14 +224,13 @@ def keep_local(uri: str, scratch: Path) -> Path:
             part.unlink()
             raise
     part.replace(target)
-    _ORIGINS[str(target)] = uri
     return target
 
 
 def name_originals(text: str) -> str:
-    """Return a message about local copies with the URIs that they were copied from."""
-    for copy, uri in _ORIGINS.items():
-        text = text.replace(copy, uri)
+    """Return a message about copies that this process keeps, with their URIs instead."""
+    for copy, uri in _KEPT.items():
+        text = text.replace(str(copy), uri)
     return text
 
 

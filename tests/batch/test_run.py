@@ -4,13 +4,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import fsspec
 import pyarrow.parquet as pq
 import pytest
 
 from syncaudit.batch import Progress, run_batch
+from syncaudit.batch.task import AuditTask
 from syncaudit.errors import UsageError
+from syncaudit.model import Verdict
+from syncaudit.readers.uris import keep_local
 from testkit import fake_audits
-from testkit.fake_audits import POLICY, make_clip
+from testkit.fake_audits import POLICY, make_clip, verdict_for
 from testkit.fake_batches import run_faked
 from testkit.json_lines import read_json_lines, read_verdicts
 
@@ -204,6 +208,22 @@ def test_the_summary_counts_reasons_and_sources(tmp_path):
     assert summary["sources"]["cam_rear"]["offset_worst_s"] == pytest.approx(0.0351, abs=1e-12)
     assert summary["stages_s"]["decode"] == pytest.approx(5 * 0.006, abs=1e-9)
     assert summary["versions"]["syncaudit"]
+
+
+def test_copies_of_remote_files_go_once_no_clip_uses_them():
+    for name in ("a.mp4", "b.mp4"):
+        with fsspec.open(f"memory://copies/{name}", "wb") as file:
+            file.write(b"hello")
+    copies = []
+
+    def audit(clip, policy, *, calibration=None):
+        copies.append(keep_local(clip.sources["cam_rear"].uri))
+        return verdict_for(clip, Verdict.PASS)
+
+    task = AuditTask(audit=audit, policy=POLICY)
+    for name in ("a.mp4", "b.mp4"):
+        task(make_clip(name, uri=f"memory://copies/{name}"))
+    assert [copy.exists() for copy in copies] == [False, True]
 
 
 def test_progress_is_told_from_nothing_to_everything(tmp_path):

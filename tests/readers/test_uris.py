@@ -13,8 +13,10 @@ from syncaudit.readers.uris import (
     keep_local,
     list_folder,
     local_file,
+    name_originals,
     parent_of,
     read_bytes,
+    remove_unused_copies,
     resolve,
 )
 
@@ -123,6 +125,21 @@ def test_remote_copy_is_removed_unless_kept(tmp_path: Path) -> None:
         pass
     assert kept.read_bytes() == b"hello"
     assert keep_local("memory://uris/a.csv", tmp_path / "deep") == kept
+
+
+def test_copies_are_kept_while_clips_use_them() -> None:
+    for name in ("a.mp4", "b.mp4"):
+        with fsspec.open(f"memory://uris/{name}", "wb") as file:
+            file.write(b"hello")
+    first, second = (keep_local(f"memory://uris/{name}") for name in ("a.mp4", "b.mp4"))
+    remove_unused_copies()  # ends the clip that used both
+    assert keep_local("memory://uris/a.mp4") == first
+    remove_unused_copies()
+    assert (first.exists(), second.exists()) == (True, False)
+    assert name_originals(f"{first}, {second}") == f"memory://uris/a.mp4, {second}"
+    remove_unused_copies()
+    assert not first.exists()
+    assert name_originals(str(first)) == str(first)
 
 
 def test_remote_file_of_0_bytes_is_empty(tmp_path: Path) -> None:
