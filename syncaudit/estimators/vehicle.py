@@ -22,8 +22,7 @@ from syncaudit.dsp.integral import (
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.measure import measure_delay
-from syncaudit.estimators.delay.record import DelayTask, refuse, refuse_vague
-from syncaudit.estimators.delay.refusals import DRIFT_Z
+from syncaudit.estimators.delay.record import DelayTask, is_drift_known, refuse, refuse_vague
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 from syncaudit.model.arrays import Floats
@@ -234,7 +233,7 @@ def _with_filter_error(
     if measured.drift_ppm is not None and measured.drift_std_ppm is not None:
         # The cause of the disagreement between widths may also mimic a drift.
         blurred_ppm = measured.drift_std_ppm * math.hypot(1.0, spread_s / std_s)
-        is_kept = abs(measured.drift_ppm) > DRIFT_Z * blurred_ppm
+        is_kept = is_drift_known(measured.drift_ppm, blurred_ppm)
         measured = replace(
             measured,
             drift_ppm=measured.drift_ppm if is_kept else None,

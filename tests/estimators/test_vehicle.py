@@ -354,6 +354,25 @@ def test_increments_of_other_widths_drift_as_well(seed):
     assert found.offset_std_s < 2.0 * CONTROL_UNIT_STD_S
 
 
+def test_long_clip_shows_that_the_bus_does_not_drift():
+    """Where 100 ppm would take the bus far off, what a clip knows of its drift decides."""
+    rng = np.random.default_rng(0)
+    at_s, sizes = np.arange(3.0, 298.0, 5.0), rng.normal(0.0, 0.2, 59)
+
+    def rate(t):
+        return np.exp(-(((t[:, None] - at_s) / 1.2) ** 2)) @ sizes
+
+    t = np.arange(0.003, 300.0, 0.02)
+    gyro = rate(t)[:, None] * [0.0, 0.0, 1.0] + rng.normal(0.0, 0.002, (t.size, 3))
+    imu = {Quantity.ANGULAR_RATE: activity("imu", Quantity.ANGULAR_RATE, t, gyro)}
+    t = np.arange(0.007, 300.0, 0.05)
+    yaw = rate(t) + rng.normal(0.0, 0.002, t.size)
+    can = {Quantity.YAW_RATE: activity("can", Quantity.YAW_RATE, t, yaw[:, None])}
+    (found,) = measure_can_imu(can, imu, max_offset_s=REACH_S)
+    assert found.drift_std_ppm < 20.0
+    assert abs(found.drift_ppm) < 3.0 * found.drift_std_ppm
+
+
 @pytest.mark.parametrize("unit_s", [1e-3, 1e-6])
 def test_imu_whose_stamps_are_in_another_unit_is_refused(unit_s):
     drive = Drive.on_road(3)

@@ -150,7 +150,7 @@ def record_delay(
         figures["step_at_std_s"] = step.at_std_s
         at_s = step.anchor_near(fit.anchor_s)
         drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
-        has_drift = step.drift_std_ppm > 0.0 and _is_significant(step.drift_ppm, drift_std_ppm)
+        has_drift = step.drift_std_ppm > 0.0 and is_drift_known(step.drift_ppm, drift_std_ppm)
         is_before = abs(step.before_s + task.epochs_s) > abs(step.after_s + task.epochs_s)
         rows = step.part(increments, is_before=is_before)
         part = fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
@@ -182,7 +182,7 @@ def record_delay(
     )
     figures["drift_ppm"] = drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
-    if not _is_significant(drift_ppm, drift_std_ppm):
+    if not is_drift_known(drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,
@@ -204,8 +204,8 @@ def _wander_ppm(systematic_s: float, span_s: float) -> float:
     return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
 
 
-def _is_significant(drift_ppm: float, std_ppm: float) -> bool:
-    """Return whether a drift is significant and known well enough, or known very well."""
+def is_drift_known(drift_ppm: float, std_ppm: float) -> bool:
+    """Return whether a drift is to be reported: significant and known well, or known very well."""
     significance = abs(drift_ppm) / std_ppm
     if significance > DRIFT_Z:
         return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
