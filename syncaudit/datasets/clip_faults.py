@@ -99,6 +99,8 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
         value = getattr(spec, key, None)
         if value is not None and not math.isfinite(value):
             yield f"{at}.{key} is {value}, expected a finite number", "Give it, or leave it out."
+    if not 0.0 <= spec.stamp_std_s < math.inf:
+        yield f"{at}.stamp_std_s is {spec.stamp_std_s}, expected 0 s or more", "Leave it out for 0."
     for finding in spec.findings:
         code = finding.partition(":")[0]
         if code not in set(ReasonCode):

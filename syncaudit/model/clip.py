@@ -69,13 +69,15 @@ class _AnySpec:
     """Keys that every kind of source takes.
 
     `units` gives the units of a table that are neither nanoseconds nor SI: it maps ``stamps``, a
-    triple of an IMU, or a role of a bus to its unit (`syncaudit.model.units`).
+    triple of an IMU, or a role of a bus to its unit (`syncaudit.model.units`). `stamp_std_s` is the
+    standard error of the whole stream's timestamps, in seconds, that the recorder leaves unknown.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
     clock: str | None = None
     expected_offset_s: float = 0.0
+    stamp_std_s: float = 0.0
     stamp_kind: StampKind = "capture"
     arrivals: str | None = None
     findings: list[str] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -209,7 +210,8 @@ def examine(
         if not undecided:
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
-    measurements = (*_of_dated(measured, streams), *texts.measurements)
+    dated = _of_dated(_as_uncertain_as_stamps(measured, clip), streams)
+    measurements = (*dated, *texts.measurements)
     found = (
         *record.findings,
         *contradicted_statements(evidence, measurements),
@@ -229,8 +231,28 @@ def examine(
     )
 
 
+def _as_uncertain_as_stamps(
+    measured: Sequence[PairMeasurement], clip: Clip
+) -> Iterator[PairMeasurement]:
+    """Yield measurements with the errors that the manifest states of whole streams.
+
+    Sources that share a clock share that error.
+    """
+    for pair in measured:
+        ends = [clip.sources[name] for name in (pair.source, pair.target)]
+        stated_s = math.hypot(*(end.stamp_std_s for end in ends))
+        is_one_clock = ends[0].clock is not None and ends[0].clock == ends[1].clock
+        if stated_s and pair.offset_std_s is not None and not is_one_clock:
+            pair = replace(
+                pair,
+                offset_std_s=math.hypot(pair.offset_std_s, stated_s),
+                systematic_std_s=math.hypot(pair.systematic_std_s, stated_s),
+            )
+        yield pair
+
+
 def _of_dated(
-    measured: Sequence[PairMeasurement], streams: Mapping[str, Stream]
+    measured: Iterable[PairMeasurement], streams: Mapping[str, Stream]
 ) -> Iterator[PairMeasurement]:
     """Yield measurements; those relying on an assumed start are only for baselines.
 

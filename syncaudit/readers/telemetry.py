@@ -188,6 +188,8 @@ class SensorSamples:
 
     times_s: Floats  # shape (n,); presentation times of the container
     values: Floats  # shape (n, d); in SI units
+    # standard error of all times together
+    std_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -367,10 +369,14 @@ def _on_one_clock(payloads: Sequence[_Payload]) -> SensorSamples:
             slope_s = float(np.polyfit(before, np.array(own_s) - own_s[0], 1)[0])
             if abs(slope_s / period_s - 1.0) < _MOST_APART:
                 period_s = slope_s
-    start_s = float(np.mean(begins_s - period_s * before))
+    # A payload begins with the next sample or chunk of samples. Whether its time is that of the
+    # sample, or up to one chunk earlier or later, is unknown, and the same in all payloads.
+    starts_s = begins_s - period_s * before
+    start_s = float(np.mean(starts_s))
+    std_s = max(float(np.std(starts_s)), period_s / math.sqrt(12.0))
     number = np.concatenate([first + np.arange(n) for first, n in zip(before, counts, strict=True)])
     values = np.concatenate([each.values for each in payloads])
-    return SensorSamples(times_s=start_s + period_s * number, values=values)
+    return SensorSamples(times_s=start_s + period_s * number, values=values, std_s=std_s)
 
 
 def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> NDArray[np.int64]:

@@ -162,6 +162,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
         ),
         (with_source(kind="camera", uri="a", start_ns=-(2**63) - 1), r"x\.start_ns.*int64"),
         (with_source(kind="imu", uri="a", expected_offset_s=None, clock=""), r"x\.clock is ''"),
+        (with_source(kind="imu", uri="a", stamp_std_s=-1.0), r"stamp_std_s is -1\.0, expected 0 s"),
         (with_source(kind="imu", uri="a", stamp_kind="made"), r"stamp_kind is 'made'"),
         (with_source(kind="state", uri="a", columns={"q": "q0"}), r"columns\.q is 'q0'.*list"),
         (with_source(kind="transcript", uri="a", audio="mic"), r"'mic', which is not a source"),

@@ -157,6 +157,13 @@ def test_intended_offset_is_taken_off(clip) -> None:
     assert offsets(verdict)["cam_rear"] == pytest.approx(0.0, abs=NEAR_S)
 
 
+def test_what_the_recorder_leaves_unknown_of_the_stamps_counts_in_the_error(clip, healthy) -> None:
+    vague = clip.change("cam_rear", stamp_std_s=0.003).audit().sources["cam_rear"]
+    known = healthy.sources["cam_rear"]
+    assert vague.offset_s == pytest.approx(known.offset_s, abs=NEAR_S)
+    assert vague.offset_std_s > 0.003 > known.offset_std_s
+
+
 def test_known_corrections_are_subtracted(clip, healthy) -> None:
     clip.restamp("cam_rear.csv", lambda t: t - 35_000_000)
     clip.restamp("can.csv", lambda t: t + 50_000_000)

@@ -38,6 +38,12 @@ def test_samples_lie_on_one_line(tmp_path, stamp, tolerance_s):
     assert abs(times_s[0]) < PLACE_S
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 16])
+def test_the_claimed_error_covers_where_the_line_lies(tmp_path, chunk):
+    gyro = telemetry_of(tmp_path, gyro_payloads(9, rate_hz=RATE_HZ, chunk=chunk)).sensors["gyro"]
+    assert abs(gyro.times_s[0]) < 1.96 * gyro.std_s < 1.2 * chunk / RATE_HZ
+
+
 def test_lost_samples_leave_a_gap(tmp_path):
     payloads = gyro_payloads(6, rate_hz=RATE_HZ)
     payloads[2] = device(text("DVNM", "HERO Test"))

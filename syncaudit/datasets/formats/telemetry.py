@@ -101,9 +101,12 @@ def _motion(found: Telemetry, name: str, job: Import) -> dict[str, dict[str, Any
         table = dict(zip(columns, samples.values.T, strict=True))
         table["timestamp_ns"] = np.rint(1e9 * samples.times_s).astype(np.int64)
         uri = job.sidecars.write_table(f"{stem_of(name)}/{sensor}.parquet", table)
+        row: dict[str, Any] = {"uri": uri}
+        if samples.std_s:
+            row["stamp_std_s"] = round(samples.std_s, 6)
         if sensor in _TRIPLES:
-            rows[sensor] = {"kind": "imu", "uri": uri, "clock": "imu"}
+            rows[sensor] = {"kind": "imu", "clock": "imu", **row}
         else:
             signals = {"signals": {sensor: sensor}, "stamp_kind": "receive"}
-            rows[sensor] = {"kind": "can", "uri": uri, **signals}
+            rows[sensor] = {"kind": "can", **signals, **row}
     return rows
