@@ -25,6 +25,8 @@ from syncaudit.readers.uris import FILE_KEYS
 # Names are printed: line ends, control and format characters could forge lines, reverse the text
 # or make two names look the same. Some scripts join letters with the two that are allowed.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+# Narrow lenses need large coefficients; far larger ones would overflow in the model of the lens.
+_MOST_DISTORTION = 1e9
 _JOINERS = frozenset("\u200c\u200d")
 
 
@@ -160,8 +162,11 @@ def _distortion_faults(at: str, distortion: Distortion) -> Iterator[tuple[str, s
             f"{' or '.join(map(str, allowed))} for {distortion.model}",
             "radtan takes k1, k2, p1, p2 (k3, or k3 to k6); fisheye takes k1 to k4.",
         )
-    elif not all(math.isfinite(k) for k in distortion.k):
-        yield f"{at}.k is {distortion.k}, expected finite numbers", "Give them, or leave it out."
+    elif not all(abs(k) <= _MOST_DISTORTION for k in distortion.k):
+        yield (
+            f"{at}.k is {distortion.k}, expected numbers up to {_MOST_DISTORTION:g}",
+            "Give them, or leave it out.",
+        )
 
 
 def _transcript_faults(

@@ -100,6 +100,8 @@ def read_camera(
         else:
             stream, span_ns = (0, None) if files.is_images else (files.stream, files.span_ns)
             frames = list_frames(files.paths[0], stream, span_ns)
+    if spec.pts_ns is not None and not frames.n_frames and frames.damage is None:
+        raise _nothing_selected(uri, spec, files)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
@@ -226,6 +228,17 @@ def _container_stamps(
             ),
         )
     return (pts_ns + start_ns).astype(np.int64, copy=False), findings
+
+
+def _nothing_selected(uri: str, spec: CameraSpec, files: FrameFiles) -> StreamReadError:
+    pts_ns = list_frames(files.paths[0], spec.stream).pts_ns()
+    run = "it has none" if pts_ns is None else f"they run from {pts_ns[0]} to {pts_ns[-1]}"
+    return StreamReadError(
+        f"no frame has a presentation time in 'pts_ns' {spec.pts_ns}: {run}",
+        code="empty",
+        path=uri,
+        hint="Correct 'pts_ns' (nanoseconds of the container, without 'start_ns'), or 'uri'.",
+    )
 
 
 def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:

@@ -84,6 +84,13 @@ class Table:
         """Check that columns exist; the error lists the existing ones and the nearest name."""
         for name in names:
             if not self.has(name):
+                if self.names and all(map(_is_number, self.names)):
+                    raise StreamReadError(
+                        f"begins with a row of numbers, not with the names of its columns; '{name}'"
+                        f" is needed ({purpose})",
+                        path=self.uri,
+                        hint="Write the names as the first row, separated like the numbers.",
+                    )
                 found = ", ".join((*self.names, *self.unread))
                 raise StreamReadError(
                     f"has no column '{name}' ({purpose}); found: {found or 'none'}",
@@ -156,6 +163,14 @@ def base_column(name: str) -> str:
     """Return the column that ``name[2]`` is an element of, or `name` itself."""
     found = _ELEMENT.match(name)
     return found[1] if found else name
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def check_names(uri: str, names: list[str]) -> None:

@@ -154,12 +154,11 @@ def non_finite(
 
 
 def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
-    """Return the finding for a file that has a header and no rows."""
+    """Return the finding for a file that holds nothing of a clip."""
     return (
         Finding(
             code=ReasonCode.EMPTY,
-            message=f"{uri} holds no {what}: there is a header, but no rows. "
-            "Record or export it again.",
+            message=f"{uri} holds no {what} of this clip. Record or export it again.",
             value=0.0,
         ),
     )

@@ -179,6 +179,16 @@ def test_stamp_table_without_rows_is_empty(samples: Mapping[str, Any], tmp_path:
     assert [finding.code for finding in stream.findings] == ["empty", "length_mismatch"]
 
 
+def test_times_that_select_no_frame_are_told_with_those_that_would(
+    samples: Mapping[str, Any], tmp_path: Path
+) -> None:
+    spec = samples["camera a.mp4"].changed(pts_ns=[10**12, 2 * 10**12]).put(tmp_path)
+    where = r"a\.mp4: no frame .* in 'pts_ns' \[1000000000000, 2000000000000\]: they run from 0 to "
+    with pytest.raises(StreamReadError, match=where) as caught:
+        camera(spec, tmp_path)
+    assert caught.value.code == "empty"
+
+
 def test_remote_video_lies_in_the_scratch_folder(
     samples: Mapping[str, Any], tmp_path: Path
 ) -> None:

@@ -113,6 +113,12 @@ def test_lists_are_no_inertial_columns(tmp_path: Path) -> None:
         signals(str(path))
 
 
+def test_a_table_without_header_is_told_as_such(put: Put) -> None:
+    path = put("i.csv", "1767225600000000000,0.1,-2e-3,0.3\n")
+    with pytest.raises(StreamReadError, match=r"begins with a row of numbers.*Write the names"):
+        signals(path)
+
+
 def test_header_alone_is_an_empty_stream(put: Put) -> None:
     stream = signals(put("i.csv", HEADER))
     assert [finding.code for finding in stream.findings] == ["empty"]
