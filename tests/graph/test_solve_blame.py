@@ -17,6 +17,15 @@ def test_one_shifted_imu_is_told_as_imu() -> None:
     assert solution.clocks["imu"].offset_s == pytest.approx(-0.04, abs=1e-3)
 
 
+def test_nothing_is_blamed_where_one_clock_leaves_all_others_inside_their_tolerance() -> None:
+    """Six milliseconds are too much for an IMU, but not for cameras that are judged against it."""
+    measurements = [pair(cam, "imu", 0.006) for cam in CAMS] + [pair("can", "imu", 0.006)]
+    names = [*CAMS, "imu", "can"]
+    assert solve(measurements, names, tolerance_s=TOLERANCES).suspects == ()
+    stated = solve(measurements, names, tolerance_s=TOLERANCES, reference="cam0")
+    assert abs(stated.clocks["imu"].offset_s) == pytest.approx(0.006, abs=1e-6)
+
+
 def test_shifted_camera_is_told_as_camera_whatever_the_reference() -> None:
     measurements = [pair(cam, "imu", 0.035 if cam == "cam4" else 0.0) for cam in CAMS]
     for reference in (None, "imu", "cam0", "cam4"):
