@@ -29,7 +29,7 @@ from syncaudit.model import (
 )
 from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit.pipeline import Examination
-from syncaudit.pipeline.pairing import measure_pairs
+from syncaudit.pipeline.pairing import as_uncertain_as_stamps, measure_pairs
 
 _Part = TypeVar("_Part", bound=Evidence)
 # Fields of evidence that hold times of its source.
@@ -115,10 +115,11 @@ def replayed_record(
     audits = {
         name: audit_stream(_restamped(seen.streams[name], new)) for name, new in stamps.items()
     }
+    measured = measure_pairs(evidence, max_offset_s=record.max_offset_s)
     return replace(
         record,
         stamps={**record.stamps, **audits},
-        measurements=tuple(measure_pairs(evidence, max_offset_s=record.max_offset_s)),
+        measurements=tuple(as_uncertain_as_stamps(measured, seen.clip)),
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +40,7 @@ from syncaudit.pipeline.known_corrections import (
     check_calibration,
     windows_before,
 )
-from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
+from syncaudit.pipeline.pairing import as_uncertain_as_stamps, cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import (
     MARGIN_S,
     crop,
@@ -210,7 +209,7 @@ def examine(
         if not undecided:
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
-    dated = _of_dated(_as_uncertain_as_stamps(measured, clip), streams)
+    dated = _of_dated(as_uncertain_as_stamps(measured, clip), streams)
     measurements = (*dated, *texts.measurements)
     found = (
         *record.findings,
@@ -229,26 +228,6 @@ def examine(
         measurements=verdict.pairs,
         solution=solution,
     )
-
-
-def _as_uncertain_as_stamps(
-    measured: Sequence[PairMeasurement], clip: Clip
-) -> Iterator[PairMeasurement]:
-    """Yield measurements with the errors that the manifest states of whole streams.
-
-    Sources that share a clock share that error.
-    """
-    for pair in measured:
-        ends = [clip.sources[name] for name in (pair.source, pair.target)]
-        stated_s = math.hypot(*(end.stamp_std_s for end in ends))
-        is_one_clock = ends[0].clock is not None and ends[0].clock == ends[1].clock
-        if stated_s and pair.offset_std_s is not None and not is_one_clock:
-            pair = replace(
-                pair,
-                offset_std_s=math.hypot(pair.offset_std_s, stated_s),
-                systematic_std_s=math.hypot(pair.systematic_std_s, stated_s),
-            )
-        yield pair
 
 
 def _of_dated(

@@ -7,13 +7,21 @@ or judging again would differ from auditing again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from syncaudit.estimators import MAX_HUBS, all_estimators, rank_by_motion
-from syncaudit.model import Activity, ClipEvidence, PairMeasurement, Quantity, RotationIncrements
+from syncaudit.model import (
+    Activity,
+    Clip,
+    ClipEvidence,
+    PairMeasurement,
+    Quantity,
+    RotationIncrements,
+)
 
 # Diagnostics that a search leaves: without any, a measurement was refused before the search.
 _OF_A_SEARCH = ("searched_s", "runner_up", "margin")
@@ -47,6 +55,26 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
         measured += estimator.measure(evidence, measured, max_offset_s)
     still = _still_sources(evidence)
     return [_with_range(pair, max_offset_s, still) for pair in _without_deviant(measured)]
+
+
+def as_uncertain_as_stamps(
+    measured: Sequence[PairMeasurement], clip: Clip
+) -> Iterator[PairMeasurement]:
+    """Yield measurements with the errors that the manifest states of whole streams.
+
+    Sources that share a clock share that error.
+    """
+    for pair in measured:
+        ends = [clip.sources[name] for name in (pair.source, pair.target)]
+        stated_s = math.hypot(*(end.stamp_std_s for end in ends))
+        is_one_clock = ends[0].clock is not None and ends[0].clock == ends[1].clock
+        if stated_s and pair.offset_std_s is not None and not is_one_clock:
+            pair = replace(
+                pair,
+                offset_std_s=math.hypot(pair.offset_std_s, stated_s),
+                systematic_std_s=math.hypot(pair.systematic_std_s, stated_s),
+            )
+        yield pair
 
 
 def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasurement]:

@@ -105,6 +105,15 @@ def test_a_moved_record_is_what_is_measured_of_moved_stamps(seen: Examination) -
                 assert other.offset_s == pytest.approx(one.offset_s, abs=0.1 * one.offset_std_s)
 
 
+def test_variants_are_as_uncertain_as_the_stamps(seen: Examination) -> None:
+    vague = replace(seen.clip.sources["imu"], stamp_std_s=0.003)
+    clip = replace(seen.clip, sources={**seen.clip.sources, "imu": vague})
+    found = changed(replace(seen, clip=clip), "cam_rear", Quantity.OFFSET, 0.02).measurements
+    of_imu = [one.offset_std_s for one in found if "imu" in (one.source, one.target)]
+    assert all(std_s is None or std_s >= 0.003 for std_s in of_imu)
+    assert any(of_imu)
+
+
 @pytest.mark.parametrize(
     ("source", "quantity", "amount", "said"),
     [
