@@ -7,8 +7,9 @@ of the bounds is:
 * A flash dated by points at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
   by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``. This bounds the clock of
   the source with the interval and the clocks of the sources whose points date the flash.
-* A flash seen only as intervals (with a flat prior for its instant) gives the length of their
-  overlap, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
+* A flash seen only as intervals requires that they overlap: ``Phi((min b - max a) / Q)``. How far
+  they do says more only if its instant is evenly distributed, which that of a light that keeps its
+  phase to the frames, or of a pulse that the time between exposures hides, is not.
 
 The information from points on the same clocks is included. If enough flashes are dated, each source
 is handled separately, together with those that date its intervals; otherwise all are handled
