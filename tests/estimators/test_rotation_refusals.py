@@ -109,6 +109,24 @@ def test_delay_that_wanders_with_the_motion_is_refused():
     assert "the delay wanders by" in found.why
 
 
+@pytest.mark.parametrize("rate_hz", [12.0, 30.0])
+@pytest.mark.parametrize(("size_s", "period_s"), [(0.03, 1.0), (0.03, 3.0), (0.015, 1.0)])
+def test_frames_that_are_late_and_early_in_turn_are_refused(rate_hz, size_s, period_s):
+    """Right on average, but not in any moment: frames numbered evenly and captured unevenly."""
+    motion = shaking(1, highest_hz=2.0)
+    cam, gyro = camera(motion, 1, rate_hz=rate_hz), imu(motion, 1)
+
+    def uneven(times_s):
+        return times_s + size_s * np.sin(2 * np.pi * times_s / period_s)
+
+    found = measure_camera_gyro(
+        replace(cam, start_s=uneven(cam.start_s), stop_s=uneven(cam.stop_s)), gyro
+    )
+    assert measure_camera_gyro(cam, gyro).accepted
+    assert not found.accepted
+    assert "the delay varies by" in found.why
+
+
 def test_bands_with_different_delays_are_refused():
     slow = shaking(16, lowest_hz=0.15, highest_hz=0.8, n=20)
     fast = shaking(17, lowest_hz=2.0, highest_hz=4.0, n=20)

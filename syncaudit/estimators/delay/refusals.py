@@ -65,6 +65,13 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
+# Time over which a delay counts as constant, fewest such windows, and the variation from one to the
+# next that refuses it: in milliseconds, and the reduced chi-square, which is 2.9 at most where 40
+# cameras and gyroscopes, real and generated, share one clock.
+FLUTTER_WINDOW_S = 0.25
+MIN_WINDOWS = 10
+MIN_FLUTTER_S = 0.005
+MAX_FLUTTER_CHI2 = 5.0
 # A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
 # there once in 400,000 clips, and other wandering stays below the second limit.
 MAX_PART_Z = 5.0
@@ -327,6 +334,39 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
         f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of it beyond any "
         "steady drift: it depends on the motion, as with a gimbal or stabilised image, and is "
         "not that of a clock"
+    )
+
+
+def why_delay_flutters(fit: DelayFit) -> str | None:
+    """Return how the delay varies within seconds around a steady drift, or None.
+
+    Frames that are stamped by their number but captured unevenly are late and early in turn, though
+    right on average. The delay of each window is one step of least squares from the fit; its error
+    follows from what it leaves there, and the variance beyond these errors from their weighted
+    squares (DerSimonian and Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7,
+    1986, doi:10.1016/0197-2456(86)90046-2). Faster jitter looks like noise.
+    """
+    weights = fit.robust / fit.linear.scale**2
+    window = ((fit.mid_s - fit.mid_s[0]) / FLUTTER_WINDOW_S).astype(np.int64)
+    left, slope = fit.residuals, fit.sensitivity
+    sums = [weights * slope**2, weights * slope * left, weights * left**2, np.ones(left.shape)]
+    info, score, power, n = (np.bincount(window, each.sum(axis=1)) for each in sums)
+    has_any = (info > 0.0) & (n > 2.0)
+    if np.count_nonzero(has_any) < MIN_WINDOWS:
+        return None
+    info, delays_s, n = info[has_any], score[has_any] / info[has_any], n[has_any]
+    precision = info / np.median((power[has_any] - info * delays_s**2) / (n - 1.0))
+    at = np.flatnonzero(has_any)
+    off_s = delays_s - np.polyval(np.polyfit(at, delays_s, 1, w=np.sqrt(precision)), at)
+    squares, total = float(np.sum(precision * off_s**2)), float(precision.sum())
+    freedom = off_s.size - 2
+    excess = (squares - freedom) / (total - float(np.sum(precision**2)) / total)
+    flutter_s = math.sqrt(max(0.0, excess))
+    if squares < MAX_FLUTTER_CHI2 * freedom or flutter_s < MIN_FLUTTER_S:
+        return None
+    return (
+        f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were not "
+        "captured evenly, as their timestamps say, or the image is stabilised"
     )
 
 
