@@ -119,7 +119,7 @@ def replayed_record(
     return replace(
         record,
         stamps={**record.stamps, **audits},
-        measurements=tuple(as_uncertain_as_stamps(measured, seen.clip)),
+        measurements=tuple(as_uncertain_as_stamps(measured, seen.clip, evidence)),
     )
 
 

@@ -289,6 +289,11 @@ class Clip:
         return {name: clock_of(name, spec) for name, spec in self.sources.items()}
 
     @property
+    def states_window(self) -> bool:
+        """Whether the manifest states where the clip begins or ends."""
+        return self.start_ns is not None or self.end_ns is not None
+
+    @property
     def intended_s(self) -> dict[str, float]:
         """Intended offset of every source."""
         return {name: spec.expected_offset_s for name, spec in self.sources.items()}

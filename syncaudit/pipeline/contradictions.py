@@ -49,7 +49,7 @@ def find_misplaced_files(
     states the window, `syncaudit.policy.sources` finds what does not cover it.
     """
     findings: list[Finding] = []
-    if clip.start_ns is not None or clip.end_ns is not None:
+    if clip.states_window:
         return _twins(clip, streams)
     ends = {
         name: _ends(stream.time_ns)

@@ -209,7 +209,7 @@ def examine(
         if not undecided:
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
-    dated = _of_dated(as_uncertain_as_stamps(measured, clip), streams)
+    dated = _of_dated(as_uncertain_as_stamps(measured, clip, evidence), streams)
     measurements = (*dated, *texts.measurements)
     found = (
         *record.findings,

@@ -58,17 +58,16 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
 
 
 def as_uncertain_as_stamps(
-    measured: Sequence[PairMeasurement], clip: Clip
+    measured: Sequence[PairMeasurement], clip: Clip, evidence: ClipEvidence
 ) -> Iterator[PairMeasurement]:
     """Yield measurements with the errors that the manifest states of whole streams.
 
     Sources that share a clock share that error.
     """
     for pair in measured:
-        ends = [clip.sources[name] for name in (pair.source, pair.target)]
-        stated_s = math.hypot(*(end.stamp_std_s for end in ends))
-        is_one_clock = ends[0].clock is not None and ends[0].clock == ends[1].clock
-        if stated_s and pair.offset_std_s is not None and not is_one_clock:
+        ends = pair.source, pair.target
+        stated_s = math.hypot(*(clip.sources[name].stamp_std_s for name in ends))
+        if stated_s and pair.offset_std_s is not None and not evidence.share_a_clock(*ends):
             pair = replace(
                 pair,
                 offset_std_s=math.hypot(pair.offset_std_s, stated_s),

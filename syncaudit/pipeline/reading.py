@@ -326,7 +326,7 @@ def stamps_in_window(stream: Stream, clip: Clip) -> Stream:
 
 def stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
     """Return the stated window of a clip with a margin, ``[low, high)`` in ns; None if open."""
-    if clip.start_ns is None and clip.end_ns is None:
+    if not clip.states_window:
         return None
     margin_ns = round(margin_s * 1e9)
     low = _LOWEST if clip.start_ns is None else max(_LOWEST, clip.start_ns - margin_ns)

@@ -228,7 +228,7 @@ def check_coverage(case: Case) -> Findings:
     half_ns = round(0.5e9 * record.span_s)
     start_ns = record.at_ns - half_ns if clip.start_ns is None else clip.start_ns
     stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
-    is_stated = clip.start_ns is not None or clip.end_ns is not None
+    is_stated = clip.states_window
     name_of_window = "the clip's window" if is_stated else "what most sources cover"
     window = f"{name_of_window}, {start_ns} to {stop_ns}"
     lacks = {

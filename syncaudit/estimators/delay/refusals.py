@@ -66,8 +66,8 @@ WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
 # Time over which a delay counts as constant, fewest such windows, and the variation from one to the
-# next that refuses it: in milliseconds, and the reduced chi-square, which is 2.9 at most where 40
-# cameras and gyroscopes, real and generated, share one clock.
+# next that refuses it: its size, and the reduced chi-square, which is 2.9 at most where 40 cameras
+# and gyroscopes, real and generated, share one clock.
 FLUTTER_WINDOW_S = 0.25
 MIN_WINDOWS = 10
 MIN_FLUTTER_S = 0.005
