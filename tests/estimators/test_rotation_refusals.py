@@ -1,5 +1,6 @@
 """Rotation that determines no offset is rejected, with the reason."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -125,6 +126,23 @@ def test_frames_that_are_late_and_early_in_turn_are_refused(rate_hz, size_s, per
     assert measure_camera_gyro(cam, gyro).accepted
     assert not found.accepted
     assert "the delay varies by" in found.why
+
+
+@pytest.mark.parametrize("std_s", [0.008, 0.02])
+def test_frames_that_are_off_at_random_are_refused(std_s):
+    """Errors that change from frame to frame average out of the delay, and look like noise."""
+    motion = shaking(2, highest_hz=2.0)
+    cam, gyro = camera(motion, 2, rate_hz=12.0), imu(motion, 2)
+    times_s = np.append(cam.start_s, cam.stop_s[-1])
+    assert np.array_equal(times_s[1:], cam.stop_s)
+    off_s = std_s * np.random.default_rng(2).standard_normal(times_s.size)
+
+    found = measure_camera_gyro(
+        replace(cam, start_s=cam.start_s + off_s[:-1], stop_s=cam.stop_s + off_s[1:]), gyro
+    )
+    assert not found.accepted
+    measured_ms = float(re.search(r"the delay varies by (\d+) ms", found.why)[1])
+    assert measured_ms == pytest.approx(1e3 * std_s, rel=0.25)
 
 
 def test_bands_with_different_delays_are_refused():

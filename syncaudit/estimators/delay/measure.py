@@ -151,8 +151,7 @@ def _refine(
             end = find_deviant_end(fit, np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()]))
         if end is not None and end.is_certain:
             why, figures["deviant_end_s"] = end.words, end.apart_s
-        if task.is_rigid:
-            why = why or why_delay_flutters(fit)
+        why = why or why_delay_flutters(fit)
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+from scipy.linalg import cholesky_banded, solveh_banded
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
@@ -65,13 +67,10 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
-# Time over which a delay counts as constant, fewest such windows, and the variation from one to the
-# next that refuses it: its size, and the reduced chi-square, which is 2.9 at most where 40 cameras
-# and gyroscopes, real and generated, share one clock.
-FLUTTER_WINDOW_S = 0.25
-MIN_WINDOWS = 10
-MIN_FLUTTER_S = 0.005
-MAX_FLUTTER_CHI2 = 5.0
+# Standard deviations of single frames' errors that refuse a delay; smaller ones are claimed.
+FLUTTERS_S = 0.005 * 2.0 ** (0.5 * np.arange(8))
+# Time over which these errors are alike: from frame to frame, or within a second.
+FLUTTER_CORRELATED_S = (0.001, 0.3)
 # A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
 # there once in 400,000 clips, and other wandering stays below the second limit.
 MAX_PART_Z = 5.0
@@ -338,31 +337,54 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
 
 
 def why_delay_flutters(fit: DelayFit) -> str | None:
-    """Return how the delay varies within seconds around a steady drift, or None.
+    """Return how far single frames are off the delay of the whole, or None.
 
     Frames that are stamped by their number but captured unevenly are late and early in turn, though
-    right on average. The delay of each window is one step of least squares from the fit; its error
-    follows from what it leaves there, and the variance beyond these errors from their weighted
-    squares (DerSimonian and Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7,
-    1986, doi:10.1016/0197-2456(86)90046-2). Faster jitter looks like noise.
+    right on average. A frame that is late moves both increments that it bounds, by its rate in
+    opposite directions, which no other error does. The likelihood that frames have such errors, at
+    random or slowly changing ones (an Ornstein-Uhlenbeck process; residuals with their robust
+    weights, their scale profiled out), is compared with that of none, by a variance component
+    (Laird & Ware, "Random-effects models for longitudinal data", Biometrics 38, 1982,
+    doi:10.2307/2529876). Were there none, the ratio of the likelihoods would exceed c with a
+    probability of at most 1/c for each standard deviation and correlation time.
     """
-    weights = fit.robust / fit.linear.scale**2
-    window = ((fit.mid_s - fit.mid_s[0]) / FLUTTER_WINDOW_S).astype(np.int64)
-    left, slope = fit.residuals, fit.sensitivity
-    sums = [weights * slope**2, weights * slope * left, weights * left**2, np.ones(left.shape)]
-    info, score, power, n = (np.bincount(window, each.sum(axis=1)) for each in sums)
-    has_any = (info > 0.0) & (n > 2.0)
-    if np.count_nonzero(has_any) < MIN_WINDOWS:
+    rows, linear = fit.model.rows, fit.linear
+    times_s = np.round(np.append(rows.start_s, rows.stop_s), 6)  # neighbours share a frame's
+    times_s, frames = np.unique(times_s, return_inverse=True)
+    first, last = np.split(frames, 2)
+    is_next = last - first == 1
+    first, last, weights, left = (
+        each[is_next] for each in (first, last, fit.weights, fit.residuals)
+    )
+    begin, end = (
+        (sign * linear.rate + 0.5 * linear.bend)[is_next] @ linear.mixing.T for sign in (-1.0, 1.0)
+    )
+    # Normal equations of the frames' errors, tridiagonal, in the bands of `solveh_banded`.
+    information, score = np.zeros((2, times_s.size)), np.zeros(times_s.size)
+    for at, rate in ((first, begin), (last, end)):
+        np.add.at(information[1], at, np.sum(weights * rate**2, axis=1))
+        np.add.at(score, at, np.sum(weights * rate * left, axis=1))
+    np.add.at(information[0], last, np.sum(weights * begin * end, axis=1))
+    power, n = float(np.sum(weights * left**2)), left.size
+    if rows.period_s or not power > 0.0:  # no frames, or none that ends and begins increments
         return None
-    info, delays_s, n = info[has_any], score[has_any] / info[has_any], n[has_any]
-    precision = info / np.median((power[has_any] - info * delays_s**2) / (n - 1.0))
-    at = np.flatnonzero(has_any)
-    off_s = delays_s - np.polyval(np.polyfit(at, delays_s, 1, w=np.sqrt(precision)), at)
-    squares, total = float(np.sum(precision * off_s**2)), float(precision.sum())
-    freedom = off_s.size - 2
-    excess = (squares - freedom) / (total - float(np.sum(precision**2)) / total)
-    flutter_s = math.sqrt(max(0.0, excess))
-    if squares < MAX_FLUTTER_CHI2 * freedom or flutter_s < MIN_FLUTTER_S:
+    best, flutter_s = 0.0, 0.0
+    for correlated_s, tried_s in product(FLUTTER_CORRELATED_S, FLUTTERS_S):
+        like = np.exp(-np.diff(times_s) / correlated_s)
+        new = 1.0 - like**2  # part of the variance that is new in each frame
+        prior = np.ones((2, times_s.size))  # inverse correlation of the frames' errors
+        prior[0, 1:] = -like / new
+        prior[1, 1:] += like**2 / new
+        prior[1, :-1] += like**2 / new
+        share = tried_s**2 * n / power
+        bands = prior + share * information
+        kept = 1.0 - share * float(score @ solveh_banded(bands, score)) / power
+        volume = float(np.sum(np.log(cholesky_banded(bands)[1])) + 0.5 * np.sum(np.log(new)))
+        gain = (-0.5 * n * math.log(kept) - volume) / max(1.0, fit.correlation_factor)
+        if gain > best:
+            best, flutter_s = gain, tried_s * math.sqrt(kept)
+    n_tried = len(FLUTTERS_S) * len(FLUTTER_CORRELATED_S)
+    if best < math.log(n_tried / MAX_CHANCE) or flutter_s < FLUTTERS_S[0]:
         return None
     return (
         f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were not "
