@@ -133,7 +133,7 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
     heart.start(BEAT_MS)
     began = time.perf_counter()
     window.opening.open_source(str(run))
-    _wait(lambda: window.session is not None and window.session.model is not None)
+    _wait(lambda: window.session.model is not None)
     heart.stop()
     return [max(0.0, 1e3 * x - BEAT_MS) for x in np.diff(beats)], time.perf_counter() - began
 

@@ -83,7 +83,7 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
     window.show()
     if still.clip:
         window.opening.open_source(str(ROOT / MANIFEST), clip_id=still.clip, labels=labels)
-        wait_until(process, lambda: bool(window.session and window.session.model), LIMIT_S)
+        wait_until(process, lambda: window.session.model is not None, LIMIT_S)
         _settle(process, window)
         at_s = still.at_s
         if at_s is None and window.panels.comparison.shown is not None:

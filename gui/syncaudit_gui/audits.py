@@ -39,13 +39,6 @@ class AuditProgress:
         return min(1.0, self.n_frames / self.n_all) if self.n_all else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFailed:
-    """An audit that ended without a result, and why."""
-
-    why: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditResult:
     """Results of a completed audit that the window draws."""
@@ -59,7 +52,8 @@ class AuditResult:
     aligned: Mapping[str, TranscriptStream] = field(default_factory=dict)
 
 
-AuditMessage = AuditProgress | AuditFailed | AuditResult
+AuditMessage = AuditProgress | AuditResult | str
+"""How far an audit is, its result, or why it ended without one."""
 
 
 class AuditProcess:
@@ -111,7 +105,7 @@ class AuditProcess:
         self._receiver.close()
         if not is_answered and not self._is_cancelled:
             why = f"the audit ended without an answer (exit code {self._process.exitcode})"
-            self._on_message(AuditFailed(why=why))
+            self._on_message(why)
 
 
 def _audit(
@@ -138,11 +132,11 @@ def _audit(
         try:
             sender.send(run_audit(clip, policy, epoch_ns, n_frames, report))
         except SyncAuditError as error:
-            sender.send(AuditFailed(why=str(error)))
+            sender.send(str(error))
         except Exception as error:  # noqa: BLE001  # the boundary of the process
             first = str(error).splitlines()[0] if str(error) else ""
             why = f"the audit failed with {type(error).__name__}: {first}"
-            sender.send(AuditFailed(why=f"{why}. This is a defect of syncaudit."))
+            sender.send(f"{why}. This is a defect of syncaudit.")
 
 
 def _end_with_parent() -> None:

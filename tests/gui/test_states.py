@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
-from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
+from syncaudit_gui.audits import AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
 from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
 from syncaudit_gui.widgets.filmstrip import Arrangement, CameraPane
@@ -185,8 +185,8 @@ def test_crashed_audit_says_so(tmp_path):
     process._process.kill()
     assert is_over.wait(WAIT_S)
     process._thread.join()
-    assert isinstance(messages[-1], AuditFailed)
-    assert "without an answer" in messages[-1].why
+    assert isinstance(messages[-1], str)
+    assert "without an answer" in messages[-1]
 
 
 def test_window_audits_a_clip_and_can_be_closed_meanwhile(qtbot, open_window, barcode_folder):

@@ -61,6 +61,18 @@ class Collection:
         return content if isinstance(content, dict) else None
 
 
+NOTHING = Collection(
+    name="",
+    clips=(),
+    places={},
+    rows=(),
+    verdicts=None,
+    labels_path=Path(os.devnull),
+    nudges_path=Path(os.devnull),
+)
+"""What is open before anything is opened."""
+
+
 def open_collection(
     source: str,
     *,

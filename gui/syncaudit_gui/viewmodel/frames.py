@@ -35,24 +35,20 @@ class FrameTable:
 
     def __init__(self, times_s: Floats) -> None:
         self._order = np.argsort(times_s, kind="stable")
-        self._times_s = times_s[self._order]
-        steps = np.diff(self._times_s)
+        self.times_s: Floats = times_s[self._order]
+        """Timestamps in chronological order, shape (n,)."""
+        steps = np.diff(self.times_s)
         self.period_s = float(np.median(steps)) if steps.size else 0.0
 
     def __len__(self) -> int:
-        return int(self._times_s.size)
-
-    @property
-    def times_s(self) -> Floats:
-        """Timestamps in chronological order, shape (n,)."""
-        return self._times_s
+        return int(self.times_s.size)
 
     def at(self, time_s: float) -> ShownFrame | None:
         """Return the frame at `time_s`; None before the first or a period after the last."""
-        place = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
+        place = int(np.searchsorted(self.times_s, time_s + STAMP_S, side="right")) - 1
         if place < 0:
             return None
-        age_s = max(0.0, time_s - float(self._times_s[place]))
+        age_s = max(0.0, time_s - float(self.times_s[place]))
         is_last = place == len(self) - 1
         if is_last and age_s > self.period_s:
             return None
@@ -66,10 +62,10 @@ class FrameTable:
         """
         if not len(self):
             return None
-        side = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
-        is_between = side >= 0 and time_s - float(self._times_s[side]) > STAMP_S
+        side = int(np.searchsorted(self.times_s, time_s + STAMP_S, side="right")) - 1
+        is_between = side >= 0 and time_s - float(self.times_s[side]) > STAMP_S
         place = side + by + (1 if by < 0 and is_between else 0)
-        return float(self._times_s[min(max(place, 0), len(self) - 1)])
+        return float(self.times_s[min(max(place, 0), len(self) - 1)])
 
 
 FAULT_SIGNS: Mapping[ImageFault, tuple[str, str]] = {

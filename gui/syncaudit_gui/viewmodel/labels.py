@@ -70,6 +70,10 @@ class _JsonLog:
             raise UsageError(f"cannot be read: {error.strerror}", path=str(self.path)) from error
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 class Labels:
     """The labels of a run; the last line of a clip counts."""
 
@@ -89,21 +93,19 @@ class Labels:
         note: str = "",
         is_blind: bool = False,
         verdict_shown: str | None = None,
-        now: datetime | None = None,
     ) -> LabelRow:
         """Label a clip, saving to disk immediately.
 
-        Parameters are those of `LabelRow`; `now` is for tests. UsageError if the file cannot be
+        Parameters are those of `LabelRow`. UsageError if the file cannot be
         written; the label is then not given.
         """
-        time = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
         row = LabelRow(
             clip_id=clip_id,
             label=label,
             note=note,
             is_blind=is_blind,
             verdict_shown=None if is_blind else verdict_shown,
-            time=time,
+            time=_now(),
         )
         self._log.append(row.to_json())
         self._rows[clip_id] = row
@@ -148,7 +150,6 @@ class Nudges:
         UsageError if the file cannot be written.
         """
         nudge_s = round(nudge_s, 9)  # sums of milliseconds end in zero
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        row = {"clip_id": clip_id, "source": source, "nudge_s": nudge_s, "time": time}
+        row = {"clip_id": clip_id, "source": source, "nudge_s": nudge_s, "time": _now()}
         self._log.append(row)
         self._nudges[clip_id, source] = nudge_s

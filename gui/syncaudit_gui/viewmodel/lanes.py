@@ -187,19 +187,18 @@ def _lanes_of(
 
 
 def _curves(source: str, channel: Channel, epoch_ns: int) -> CurveLane:
-    unit = channel.unit.strip() or _DEFAULT_UNITS.get(channel.name, "")
-    shown, factor = _SHOWN.get(unit.lower(), (unit, 1.0))
     values = channel.values[:, :MAX_CHANNELS]
     n = values.shape[1]
     names = ("x", "y", "z") if n == 3 else tuple(str(k + 1) for k in range(n)) if n > 1 else ()
     n_left_out = channel.values.shape[1] - n
-    return CurveLane(
-        source=source,
+    group = ChannelGroup(
         title=channel.name.replace("_", " ") + (f" (+{n_left_out})" if n_left_out else ""),
-        unit=shown,
-        pyramid=MinMaxPyramid(seconds_after(channel.time_ns, epoch_ns), values * factor),
         names=names,
+        unit=channel.unit.strip() or _DEFAULT_UNITS.get(channel.name, ""),
+        time_ns=channel.time_ns,
+        values=values,
     )
+    return _grouped(source, group, epoch_ns)
 
 
 def _grouped(source: str, group: ChannelGroup, epoch_ns: int) -> CurveLane:

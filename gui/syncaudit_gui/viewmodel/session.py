@@ -11,7 +11,7 @@ from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
 from syncaudit_gui.viewmodel.batch import BatchList, SortBy, summarise
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
-from syncaudit_gui.viewmodel.collection import Collection
+from syncaudit_gui.viewmodel.collection import NOTHING, Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.labels import Labels, Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
@@ -291,25 +291,18 @@ class OpenClip(NamedTuple):
 
 
 class Workspace:
-    """Holds the session; there is none until a collection is opened."""
+    """Holds the session; nothing is in it until a collection is opened."""
 
     def __init__(self) -> None:
-        self.session: Session | None = None
+        self.session = Session(NOTHING)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no collection was opened yet."""
+        return self.session.collection is NOTHING
 
     @property
     def opened(self) -> OpenClip | None:
         """The open clip; None if there is none."""
         session = self.session
-        if session is None or session.model is None:
-            return None
-        return OpenClip(session, session.model)
-
-    @property
-    def timeline(self) -> Timeline | None:
-        """Cursor and range of the open clip."""
-        return None if self.session is None else self.session.timeline
-
-    @property
-    def clip_id(self) -> str:
-        """Clip that is open; empty if there is none."""
-        return "" if self.session is None else self.session.clip_id
+        return None if session.model is None else OpenClip(session, session.model)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 import numpy as np
 
 from syncaudit.model import SignalStream
 from syncaudit.model.arrays import Floats, Ints
+from syncaudit_gui.viewmodel.wording import n_common
 
 # At most as many curves as there are distinguishable colours.
 MAX_CURVES = 7
@@ -118,7 +119,7 @@ def _of_like_size(columns: Sequence[_Column]) -> list[list[_Column]]:
 
 def _stem(columns: Sequence[_Column]) -> str:
     """Return the common prefix of all names, up to a separator."""
-    common = _common([column.name for column in columns])
+    common = columns[0].name[: n_common([column.name for column in columns])]
     return common.rstrip("0123456789").rstrip("._-/ ") if len(columns) > 1 else ""
 
 
@@ -126,13 +127,8 @@ def _short(names: Sequence[str], stem: str) -> list[str]:
     """Return names without their common prefix and suffix."""
     if len(names) < 2 or stem:
         return list(names)
-    begin = re.split(r"(?<=[._\-/ ])", _common(names))
-    end = re.split(r"(?<=[._\-/ ])", _common([name[::-1] for name in names]))
+    backwards = [name[::-1] for name in names]
+    begin = re.split(r"(?<=[._\-/ ])", names[0][: n_common(names)])
+    end = re.split(r"(?<=[._\-/ ])", backwards[0][: n_common(backwards)])
     n_begin, n_end = len("".join(begin[:-1])), len("".join(end[:-1]))
     return [name[n_begin : len(name) - n_end] or name for name in names]
-
-
-def _common(names: Sequence[str]) -> str:
-    """Return the common prefix of all names."""
-    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    return "".join(letters[0] for letters in same)

@@ -197,7 +197,7 @@ class PlayClock:
 
     def change_speed(self, by: int, now_s: float) -> float:
         """Change speed by `by` steps (slower if negative) without a jump of the position."""
-        position_s = None if self._since is None else self._at(now_s)
+        position_s = self._at(now_s) if self.is_playing else None
         place = min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)
         self.speed = SPEEDS[place]
         if position_s is not None:
@@ -206,8 +206,6 @@ class PlayClock:
 
     def position(self, now_s: float, limits: TimeRange, loop: TimeRange | None = None) -> float:
         """Return the current position, which wraps at a loop's end and stops at the clip's end."""
-        if self._since is None:
-            raise RuntimeError("the clock is not running")
         time_s = self._at(now_s)
         if loop is not None and loop.span_s > 0.0 and time_s >= loop.stop_s:
             time_s = loop.start_s + (time_s - loop.start_s) % loop.span_s

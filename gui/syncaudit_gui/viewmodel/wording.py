@@ -121,16 +121,14 @@ def short_names(names: Sequence[str]) -> list[str]:
     if len(words) < 2:
         return list(names)
     n_most = min(map(len, words)) - 1
-    n_first = _n_common([part[:n_most] for part in words])
-    n_last = _n_common([part[::-1][: n_most - n_first] for part in words])
+    n_first = n_common([part[:n_most] for part in words])
+    n_last = n_common([part[::-1][: n_most - n_first] for part in words])
     return ["_".join(part[n_first : len(part) - n_last]) for part in words]
 
 
-def _n_common(words: list[list[str]]) -> int:
-    """Return the number of words that all lists begin with."""
-    return sum(
-        1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
-    )
+def n_common(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of words, or letters, that all rows begin with."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))
 
 
 def _signed(value: float, digits: int) -> str:

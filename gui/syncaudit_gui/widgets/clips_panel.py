@@ -10,7 +10,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit_gui.viewmodel.batch import Arranging, BatchList, ClipRow, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
 from syncaudit_gui.widgets.elided import dim_label
-from syncaudit_gui.widgets.tables import Cell, CellModel, Panel, plain_table
+from syncaudit_gui.widgets.tables import Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
 # The verdict whose glyph and colour each label uses.
@@ -20,7 +20,10 @@ LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
 # Longest time that arranging blocks the window's thread.
 SLICE_S = 0.002
-_SORT_WORDS = ("verdict, the worst first", "name", "the largest offset", "your label")
+_TIPS = tuple(
+    f"Sort by {by}; again: reversed, then as in the file."
+    for by in ("verdict, the worst first", "name", "the largest offset", "your label")
+)
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
     ("all", Show.ALL),
@@ -31,11 +34,11 @@ _SHOWN = (
 )
 
 
-class _ClipTable(CellModel):
+class _ClipTable(CellTable):
     """Lines of a batch list, requested as they come on screen."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(_TITLES, _TIPS)
         self.batch = BatchList((), lambda _: None)
         self.labels: Labels | None = None
         self.theme: Theme = DARK
@@ -44,21 +47,14 @@ class _ClipTable(CellModel):
     def rowCount(self, parent: QtCore.QModelIndex | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.batch)
 
-    def columnCount(self, parent: QtCore.QModelIndex | None = None) -> int:
-        return len(_TITLES)
-
     def headerData(self, section: int, orientation: QtCore.Qt.Orientation, role: int = 0) -> object:
-        if orientation is not QtCore.Qt.Orientation.Horizontal:
-            return None
-        if role == QtCore.Qt.ItemDataRole.DisplayRole:
-            if self.batch.sort_by is not _SORTS[section]:
-                return _TITLES[section]
-            return f"{_TITLES[section]} {'▾' if self.batch.is_descending else '▴'}".strip()
-        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return f"Sort by {_SORT_WORDS[section]}; again: reversed, then as in the file."
+        found = super().headerData(section, orientation, role)
         if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
             return QtCore.Qt.AlignmentFlag.AlignLeft
-        return None
+        is_title = found is not None and role == QtCore.Qt.ItemDataRole.DisplayRole
+        if is_title and self.batch.sort_by is _SORTS[section]:
+            return f"{found} {'▾' if self.batch.is_descending else '▴'}".strip()
+        return found
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
         if role == QtCore.Qt.ItemDataRole.ToolTipRole:

@@ -26,11 +26,47 @@ class Cell:
     short: str = ""
 
 
-class CellModel(QtCore.QAbstractTableModel):
+class CellTable(QtCore.QAbstractTableModel):
     """A table of cells, which `CellDelegate` draws and screen readers read."""
 
+    def __init__(self, titles: Sequence[str], tips: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._titles = tuple(titles)
+        self._tips = (*tips, *[""] * (len(self._titles) - len(tips)))
+        self._rows: list[tuple[Cell, ...]] = []
+
+    def set_rows(self, rows: Sequence[tuple[Cell, ...]]) -> None:
+        """Set the rows; if their number is unchanged, only the cells are updated."""
+        if len(rows) == len(self._rows):
+            self._rows = list(rows)
+            if rows:
+                self.dataChanged.emit(
+                    self.index(0, 0), self.index(len(rows) - 1, len(self._titles) - 1)
+                )
+            return
+        self.beginResetModel()
+        self._rows = list(rows)
+        self.endResetModel()
+
+    def rowCount(self, parent: QtCore.QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: QtCore.QModelIndex | None = None) -> int:
+        return len(self._titles)
+
+    def headerData(self, section: int, orientation: QtCore.Qt.Orientation, role: int = 0) -> object:
+        if orientation is not QtCore.Qt.Orientation.Horizontal:
+            return None
+        if role == QtCore.Qt.ItemDataRole.DisplayRole:
+            return self._titles[section]
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
+            return self._tips[section] or None
+        if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
+            return QtCore.Qt.AlignmentFlag.AlignLeft if section == 0 else ALIGN_RIGHT
+        return None
+
     def cell(self, row: int, column: int) -> Cell:
-        raise NotImplementedError
+        return self._rows[row][column]
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
         if role in (QtCore.Qt.ItemDataRole.DisplayRole, QtCore.Qt.ItemDataRole.AccessibleTextRole):
@@ -103,51 +139,8 @@ def tip_of(view: QtWidgets.QAbstractItemView, index: QtCore.QModelIndex) -> str:
 
 
 def _cell(index: QtCore.QModelIndex) -> Cell:
-    model: CellModel = index.model()
+    model: CellTable = index.model()
     return model.cell(index.row(), index.column())
-
-
-class CellTable(CellModel):
-    """A model of stored cells."""
-
-    def __init__(self, titles: Sequence[str], tips: Sequence[str] = ()) -> None:
-        super().__init__()
-        self._titles = tuple(titles)
-        self._tips = (*tips, *[""] * (len(self._titles) - len(tips)))
-        self._rows: list[tuple[Cell, ...]] = []
-
-    def set_rows(self, rows: Sequence[tuple[Cell, ...]]) -> None:
-        """Set the rows; if their number is unchanged, only the cells are updated."""
-        if len(rows) == len(self._rows):
-            self._rows = list(rows)
-            if rows:
-                self.dataChanged.emit(
-                    self.index(0, 0), self.index(len(rows) - 1, len(self._titles) - 1)
-                )
-            return
-        self.beginResetModel()
-        self._rows = list(rows)
-        self.endResetModel()
-
-    def rowCount(self, parent: QtCore.QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: QtCore.QModelIndex | None = None) -> int:
-        return len(self._titles)
-
-    def headerData(self, section: int, orientation: QtCore.Qt.Orientation, role: int = 0) -> object:
-        if orientation is not QtCore.Qt.Orientation.Horizontal:
-            return None
-        if role == QtCore.Qt.ItemDataRole.DisplayRole:
-            return self._titles[section]
-        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return self._tips[section] or None
-        if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
-            return QtCore.Qt.AlignmentFlag.AlignLeft if section == 0 else ALIGN_RIGHT
-        return None
-
-    def cell(self, row: int, column: int) -> Cell:
-        return self._rows[row][column]
 
 
 def plain_table(

@@ -138,13 +138,9 @@ class Actions:
         films.set_arrangement(Arrangement.STRIP if films.arrangement is wanted else wanted)
         self._panels.fit_films()
 
-    @property
-    def _selected(self) -> str:
-        return "" if self._work.session is None else self._work.session.selected
-
     def _step(self, by: int, model: ClipModel) -> None:
         self._player.pause()
-        table = model.frames_of(self._selected)
+        table = model.frames_of(self._work.session.selected)
         if table is None:  # a source without frames: use the first camera
             tables = [t for name in model.cameras if (t := model.frames_of(name)) is not None]
             table = tables[0] if tables else None
@@ -176,11 +172,10 @@ class Actions:
             self._panels.transport.announce(f"measured {word_span(timeline.measured_s)}")
 
     def _source(self, by: int) -> None:
-        if self._work.session is not None:
-            self._display.select(self._work.session.select_neighbour(by))
+        self._display.select(self._work.session.select_neighbour(by))
 
     def _nudge_frame(self, by: int, model: ClipModel) -> None:
-        table = model.frames_of(self._selected)
+        table = model.frames_of(self._work.session.selected)
         if table is None or not table.period_s:
             self._panels.transport.announce("select a camera to nudge by its frames")
             return
@@ -196,7 +191,7 @@ class Actions:
         self._display.show_panels()
 
     def _snapshot(self) -> None:
-        name = self._work.clip_id or "syncaudit"
+        name = self._work.session.clip_id or "syncaudit"
         stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
         path = Path.cwd() / f"{name.replace('/', '_')}-{stamp}.png"
         is_saved = self._window.grab().save(str(path))
@@ -204,7 +199,7 @@ class Actions:
 
     def _escape(self) -> None:
         """Undo the latest of: an enlarged frame, marks and loop, a running audit."""
-        films, timeline = self._panels.films, self._work.timeline
+        films, timeline = self._panels.films, self._work.session.timeline
         if films.arrangement is not Arrangement.STRIP:
             self._arrange(films.arrangement)
         elif timeline is not None and timeline.clear_marks():

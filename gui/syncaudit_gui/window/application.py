@@ -81,7 +81,7 @@ def run_viewer(start: Start) -> int:
 
     def refuse(why: str) -> None:
         """Exit with the reason if nothing could be opened."""
-        if window.session is None:
+        if window.is_empty:
             refusals.append(why)
             window.close()
             application.quit()
@@ -135,7 +135,7 @@ def open_start(window: ViewerWindow, start: Start) -> None:
 
 def show_start(window: ViewerWindow, start: Start) -> None:
     """Apply the requested initial state to an open clip."""
-    model = None if window.session is None else window.session.model
+    model = window.session.model
     if model is None:
         return
     if start.selected is not None:

@@ -44,7 +44,7 @@ class AuditController:
 
     def take_known(self) -> None:
         """Show the result of an earlier audit of this clip in this session, if there is one."""
-        known = self._auditor.results.get(self._work.clip_id)
+        known = self._auditor.results.get(self._work.session.clip_id)
         if known is not None:
             self.take(known)
 

@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import CameraStream
 from syncaudit.policy import Policy
-from syncaudit_gui.audits import AuditFailed, AuditMessage, AuditProcess, AuditProgress, AuditResult
+from syncaudit_gui.audits import AuditMessage, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
 
 KEPT = 20
@@ -68,8 +68,8 @@ class Auditor(QtCore.QObject):
             return
         process, self._process = self._process, None
         process.cancel()  # it has ended: this joins its thread
-        if isinstance(message, AuditFailed):
-            self.failed.emit(message.why)
+        if isinstance(message, str):
+            self.failed.emit(message)
         else:
             self.results[clip_id] = message
             if len(self.results) > KEPT:

@@ -29,8 +29,7 @@ class ClipDisplay:
 
     def select(self, source: str) -> None:
         """Select a source everywhere, as requested by the user."""
-        if self._work.session is not None:
-            self._work.session.is_chosen = True
+        self._work.session.is_chosen = True
         self.show_selected(source)
 
     def show_selected(self, source: str) -> None:
@@ -44,7 +43,7 @@ class ClipDisplay:
         self.show_panels()
 
     def move_to(self, time_s: float, *, is_hasty: bool = False, follow: bool = True) -> None:
-        timeline = self._work.timeline
+        timeline = self._work.session.timeline
         if timeline is None:
             return
         before = timeline.visible
@@ -76,7 +75,7 @@ class ClipDisplay:
             self._panels.transport.announce(why_silent)
 
     def show_range(self, wanted: TimeRange) -> None:
-        timeline = self._work.timeline
+        timeline = self._work.session.timeline
         if timeline is not None:
             timeline.show(wanted)
             self._panels.lanes.refresh()
@@ -84,7 +83,7 @@ class ClipDisplay:
 
     def show_cursor(self, *, is_hasty: bool = False) -> None:
         """Draw the cursor and the frames at it."""
-        timeline = self._work.timeline
+        timeline = self._work.session.timeline
         if timeline is None:
             return
         self._panels.lanes.overlay.move_cursor()
@@ -99,13 +98,14 @@ class ClipDisplay:
     def show_state(self) -> None:
         """Show position, speed and marks in the bottom row."""
         self._panels.transport.show_state(
-            self._work.timeline, self._player.clock.speed, is_playing=self._player.is_playing
+            self._work.session.timeline,
+            self._player.clock.speed,
+            is_playing=self._player.is_playing,
         )
 
     def show_clocks(self) -> None:
         """Redraw everything that depends on clocks, and findings that may be shown."""
-        session = self._work.session
-        if session is not None and session.show_findings():
+        if self._work.session.show_findings():
             self._panels.lanes.rebuild()
         self._panels.lanes.refresh()
         self.show_cursor()
@@ -113,10 +113,8 @@ class ClipDisplay:
 
     def show_panels(self) -> None:
         session, panels = self._work.session, self._panels
-        model = None if session is None else session.model
-        clip_id = self._work.clip_id
-        is_hidden = session is not None and bool(clip_id) and session.is_hidden(clip_id)
-        selected = "" if session is None else session.selected
+        model, clip_id, selected = session.model, session.clip_id, session.selected
+        is_hidden = model is not None and session.is_hidden(clip_id)
         panels.sources.show_model(model, selected, is_hidden=is_hidden)
         is_audited = clip_id in self._auditor.results or self._auditor.is_running
         panels.evidence.show_source(
@@ -137,19 +135,19 @@ class ClipDisplay:
 
     def show_label(self) -> None:
         session, panels = self._work.session, self._panels
-        clip_id = self._work.clip_id
+        clip_id = session.clip_id
         panels.labels.show_label(
-            None if session is None else session.labels.of(clip_id),
-            "" if session is None else session.labels.note_of(clip_id),
-            is_blind=session is not None and session.batch.is_blind,
+            session.labels.of(clip_id),
+            session.labels.note_of(clip_id),
+            is_blind=session.batch.is_blind,
         )
-        panels.labels.setEnabled(self._work.opened is not None)
+        panels.labels.setEnabled(session.model is not None)
 
     def toggle_corrected(self) -> None:
         opened = self._work.opened
         if opened is None:
             return
-        if opened.session.is_hidden(self._work.clip_id):
+        if opened.session.is_hidden(self._work.session.clip_id):
             self._panels.transport.announce(
                 "corrections are hidden until you have labelled the clip"
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
 from syncaudit.evaluation.labels import Label
-from syncaudit_gui.viewmodel.session import Session, Workspace
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.wording import word_nudge
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.side_panels import LabelBar
@@ -62,7 +62,7 @@ class DecisionController:
         mates = opened.session.clock_mates(source)[1:]
         if mates:
             words += f", and {', '.join(mates)} on the same clock"
-        if opened.session.is_hidden(self._work.clip_id):
+        if opened.session.is_hidden(self._work.session.clip_id):
             words += "; C shows it once you have labelled the clip"
         self._transport.announce(words)
 
@@ -85,39 +85,31 @@ class DecisionController:
             self._display.show_label()
 
     def write_note(self, note: str) -> None:
-        session = self._work.session
-        if session is not None:
-            self._is_saved(lambda: session.write_note(note))
+        self._is_saved(lambda: self._work.session.write_note(note))
 
     def undo(self) -> None:
         """Undo the last nudge or label."""
-        self._go("undo", lambda session: session.undo.undo())
+        self._go("undo", self._work.session.undo.undo)
 
     def redo(self) -> None:
-        self._go("redo", lambda session: session.undo.redo())
+        self._go("redo", self._work.session.undo.redo)
 
-    def _go(self, verb: str, step: Callable[[Session], str | None]) -> None:
-        session = self._work.session
+    def _go(self, verb: str, step: Callable[[], str | None]) -> None:
         done: list[str | None] = []
-        if session is None or self._is_saved(lambda: done.append(step(session))):
-            words = done[0] if done else None
+        if self._is_saved(lambda: done.append(step())):
             self._transport.announce(
-                f"nothing to {verb}" if words is None else f"{verb}ne: {words}"
+                f"nothing to {verb}" if done[0] is None else f"{verb}ne: {done[0]}"
             )
         self._clips.refresh()
         self._hide_corrections()
         self._display.show_clocks()
 
     def toggle_blind(self) -> None:
-        if self._work.session is not None:
-            self.set_blind(not self._work.session.batch.is_blind)
+        self.set_blind(not self._work.session.batch.is_blind)
 
     def set_blind(self, is_blind: bool) -> None:
         """Hide verdicts until clips are labelled, or show them."""
-        session = self._work.session
-        if session is None:
-            return
-        session.batch.is_blind = is_blind
+        self._work.session.batch.is_blind = is_blind
         self._hide_corrections()
         self._clips.arrange()
         self._display.show_clocks()
@@ -125,7 +117,7 @@ class DecisionController:
     def _hide_corrections(self) -> None:
         """Draw raw clocks if the verdict is hidden."""
         opened = self._work.opened
-        if opened is not None and opened.session.is_hidden(self._work.clip_id):
+        if opened is not None and opened.session.is_hidden(self._work.session.clip_id):
             opened.model.is_corrected = False
             opened.model.clocks_changed()
 

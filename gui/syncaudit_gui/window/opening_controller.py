@@ -120,7 +120,7 @@ class OpeningController(QtCore.QObject):
             self.open_clip(wanted)
 
     def _cannot_open(self, why: str) -> None:
-        if self._work.session is None:
+        if self._work.is_empty:
             self._panels.show_welcome("✕", "This cannot be opened", why)
         elif self._work.opened is not None:
             self._panels.show_clip()
@@ -132,8 +132,6 @@ class OpeningController(QtCore.QObject):
     def open_clip(self, clip_id: str) -> None:
         """Read a clip and show it."""
         session = self._work.session
-        if session is None:
-            return
         self.close_clip()
         session.wanted_id = clip_id
         self._panels.clips.mark(clip_id)
@@ -147,8 +145,6 @@ class OpeningController(QtCore.QObject):
     def open_neighbour(self, by: int) -> None:
         """Open the clip `by` lines further in the list."""
         session, announce = self._work.session, self._panels.transport.announce
-        if session is None:
-            return
         row = session.batch.neighbour(session.wanted_id, by)
         if row is None:
             announce("no clip is listed")
@@ -164,8 +160,7 @@ class OpeningController(QtCore.QObject):
         self._showing.stop()
         self._player.set_timeline(None)
         self._audits.cancel()
-        if self._work.session is not None:
-            self._work.session.close_clip()
+        self._work.session.close_clip()
         self._emptying.start()
 
     def _empty(self) -> None:
@@ -186,7 +181,7 @@ class OpeningController(QtCore.QObject):
     def _show_clip(self) -> None:
         session, model = self._work.session, self._read
         self._read = None
-        if session is None or model is None:
+        if model is None:
             return
         self._emptying.stop()
         session.open_clip(model)

@@ -80,14 +80,11 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     window.opening.refused.connect(failures.append)
     open_start(window, start)
 
-    def has_clip() -> bool:
-        return window.session is not None and window.session.model is not None
-
-    wait_until(process, lambda: bool(failures) or has_clip(), LIMIT_S)
+    wait_until(process, lambda: bool(failures) or window.session.model is not None, LIMIT_S)
     if failures:
         raise UsageError(failures[0])
     wait_until(process, lambda: not window.auditor.is_running, LIMIT_S)
-    model = None if window.session is None else window.session.model
+    model = window.session.model
     if start.selected is not None and model is not None and start.selected not in model.selectable:
         raise UsageError(
             f"no source '{start.selected}' in this clip",

@@ -107,8 +107,12 @@ class ViewerWindow(QtWidgets.QWidget):
         self.player.state_changed.connect(display.play_sound)
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> Session:
         return self._work.session
+
+    @property
+    def is_empty(self) -> bool:
+        return self._work.is_empty
 
     def set_theme(self, theme: Theme) -> None:
         self.theme = theme
