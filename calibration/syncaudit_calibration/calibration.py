@@ -11,7 +11,6 @@ from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import seconds_since
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.clip import Scan
-from syncaudit_calibration.closures import Closure
 
 VERSION = 1
 
@@ -169,8 +168,6 @@ class Calibration:
         Sources that could not be calibrated, and why.
     warnings : tuple of str
         Findings that do not prevent the result.
-    closures : tuple of Closure
-        How well pairs agree with the path through other sources.
     half_light_s, half_light_std_s : float
         From the onset of a pulse to its half-light instant.
     """
@@ -181,7 +178,6 @@ class Calibration:
     flashes: tuple[CalibratedFlash, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    closures: tuple[Closure, ...] = ()
     half_light_s: float = 0.0
     half_light_std_s: float = 0.0
 

@@ -101,7 +101,6 @@ def calibration_of(
             *warnings,
             *_played_words(played),
         ),
-        closures=seed.closures,
         half_light_s=latency_s,
         half_light_std_s=latency_std_s,
     )

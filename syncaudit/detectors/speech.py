@@ -30,13 +30,12 @@ from syncaudit.model.arrays import Floats
 from syncaudit.speech.phonetics import (
     TYPICAL_DURATION_S,
     PhoneClass,
-    Script,
     alphabet_of,
     classes_of_phone,
     classes_of_spelling,
+    is_latin,
     is_silence,
     look_up,
-    script_of,
 )
 
 N_BANDS = 9
@@ -239,10 +238,10 @@ def _readings(words: Sequence[str]) -> dict[str, tuple[PhoneClass, ...]]:
     known = look_up(words)
     if sum(word in known for word in words) < MIN_KNOWN_SHARE * len(words):
         known = {}
-    is_latin = script_of(words) is Script.LATIN
+    is_spelling_known = is_latin(words)
     return {
         word: known.get(word)
-        or (classes_of_spelling(word) if is_latin else ())
+        or (classes_of_spelling(word) if is_spelling_known else ())
         or (PhoneClass.SPEECH,)
         for word in words
     }

@@ -96,14 +96,6 @@ _CLASS: Mapping[str, PhoneClass] = {
 _SPLIT_PLOSIVE = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
 
 
-def _classes_of_arpabet(symbol: str) -> tuple[PhoneClass, ...] | None:
-    """Return the classes of a phone in order, None if ARPAbet has no such symbol.
-
-    Case, stress, and the position suffix of some recognisers are ignored.
-    """
-    return _ARPABET.get(bare_arpabet(symbol))
-
-
 def bare_arpabet(symbol: str) -> str:
     """Return a symbol in lower case without stress (``AH0``) and position (``AA_B``)."""
     bare = symbol.strip().lower()
@@ -163,8 +155,9 @@ def _is_spoken(label: str) -> bool:
 
 
 def _classes(label: str, alphabet: Alphabet) -> tuple[PhoneClass, ...] | None:
-    of = _classes_of_arpabet if alphabet is Alphabet.ARPABET else _classes_of_ipa
-    return of(label)
+    if alphabet is Alphabet.ARPABET:
+        return _ARPABET.get(bare_arpabet(label))
+    return _classes_of_ipa(label)
 
 
 def _classes_of_ipa(symbol: str) -> tuple[PhoneClass, ...] | None:
@@ -253,21 +246,14 @@ _CLASSES_OF_LETTER: Mapping[str, tuple[PhoneClass, ...]] = {
 }
 
 
-class Script(StrEnum):
-    """Script in which a text is written."""
-
-    LATIN = "Latin"
-    OTHER = "other"
-
-
-def script_of(words: Iterable[str]) -> Script:
+def is_latin(words: Iterable[str]) -> bool:
     """Return whether most letters of the words are Latin."""
     n_latin = n_letters = 0
     for character in "".join(words):
         if character.isalpha():
             n_letters += 1
             n_latin += unicodedata.name(character, "").startswith("LATIN")
-    return Script.LATIN if n_letters and 2 * n_latin > n_letters else Script.OTHER
+    return 2 * n_latin > n_letters
 
 
 def classes_of_spelling(word: str) -> tuple[PhoneClass, ...]:
@@ -339,7 +325,7 @@ def look_up(words: Collection[str]) -> dict[str, tuple[PhoneClass, ...]]:
         for line in lines:
             entry, _, phones = line.partition(" ")
             if entry in wanted:
-                known = [_classes_of_arpabet(phone) or () for phone in phones.split()]
+                known = [_classes(phone, Alphabet.ARPABET) or () for phone in phones.split()]
                 classes = tuple(manner for each in known for manner in each)
                 found.update(dict.fromkeys(wanted[entry], classes))
     return found

@@ -273,7 +273,6 @@ class CameraPane(ThemedWidget):
         self._is_stale = False
         self._is_selected = False
         self._description = ""
-        self.n_paints = 0
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(f"camera {camera}")
         self.setMinimumSize(48, 48)
@@ -342,7 +341,6 @@ class CameraPane(ThemedWidget):
         return super().event(event)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        self.n_paints += 1
         painter = QtGui.QPainter(self)
         theme = self._theme
         painter.fillRect(self.rect(), theme.color("panel"))
