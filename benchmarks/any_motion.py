@@ -12,6 +12,7 @@ import one_thread  # noqa: F401  # before numpy
 # isort: split
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +37,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0-59", help="recordings drawn, like 0-59 or 3,7")
     parser.add_argument("--bus", action="store_true", help="vehicles with a bus, half without IMU")
+    parser.add_argument(
+        "--uneven-ms", type=float, default=0.0, help="frames captured this far from when due (rms)"
+    )
     parser.add_argument("--out", type=Path, default=OUT / "any_motion.json")
     options = parser.parse_args()
     rows: list[Row] = []
     for seed in numbers(options.seeds):
         world = draw_vehicle(seed) if options.bus else draw_world(seed)
         folder = OUT / "motion_world" / f"{'bus-' if options.bus else ''}{seed}"
+        if options.uneven_ms:
+            world = _captured_unevenly(world, 1e-3 * options.uneven_ms)
+            folder = folder.with_name(f"{folder.name}-uneven-{options.uneven_ms:g}")
         if not (folder / "manifest.jsonl").is_file():
             render_world(world, folder)
         for row in _measured(world, folder):
@@ -82,9 +89,16 @@ def _measured(world: MotionWorld, folder: Path) -> list[Row]:
     return rows
 
 
+def _captured_unevenly(world: MotionWorld, uneven_s: float) -> MotionWorld:
+    """Let frames be captured early and late, while their timestamps state when they were due."""
+    return replace(world, cameras=tuple(replace(each, uneven_s=uneven_s) for each in world.cameras))
+
+
 def _group(camera: Camera | None, of_cameras: str) -> str:
     if camera is None:
         return "IMU against bus"
+    if camera.uneven_s:
+        return "uneven"
     return "stabilised" if camera.stabilised_s else of_cameras
 
 

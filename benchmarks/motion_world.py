@@ -110,6 +110,9 @@ class Camera:
     auto_exposure: bool
     gamma: float
     overlays: tuple[str, ...]
+    # Standard deviation of the time from when a frame was due, which its timestamp states, to its
+    # capture.
+    uneven_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -570,13 +573,15 @@ def _frames_of(
         if camera.lost
         else set()
     )
+    late = np.random.default_rng([world.seed, 8]).standard_normal(n)
     gain = 1.0
     speed = np.linalg.norm((rotation[1:] * rotation[:-1].inv()).as_rotvec(), axis=1) * GRID_HZ
     v, u = np.mgrid[: lens.height, : lens.width]
     vignette = 1 - 0.35 * (((u / lens.width - 0.5) ** 2 + (v / lens.height - 0.5) ** 2) * 2)
     rows = np.arange(0, lens.height, SLICE_ROWS if camera.line_delay_s else lens.height)
     for k in range(n):
-        middle_s = camera.phase_s + k / camera.rate_hz
+        due_s = camera.phase_s + k / camera.rate_hz
+        middle_s = due_s + camera.uneven_s * float(late[k])
         image = np.zeros((lens.height, lens.width), np.float32)
         near = int(np.clip((middle_s - t[0]) * GRID_HZ, 0, speed.size - 1))
         blur_px = speed[near] * camera.exposure_s * lens.focal_px
@@ -624,7 +629,7 @@ def _frames_of(
             image = 255 * (np.clip(image, 0, 255) / 255) ** (1 / 1.3)
         image += rng.normal(0, 1, image.shape).astype(np.float32) * camera.noise
         if k not in lost:
-            yield middle_s, np.clip(image, 0, 255).astype(np.uint8)
+            yield due_s, np.clip(image, 0, 255).astype(np.uint8)
 
 
 def _write_video(
