@@ -336,13 +336,25 @@ def _doubted_steps(case: Case) -> Mapping[str, ClockJump]:
     """Return the steps of clocks that may have stepped instead of those that are blamed.
 
     Besides those that the measurements leave open, these are all clocks that agree, if they are too
-    few or of one kind: what one computer loses, it loses for all of them.
+    few or of one kind: what one computer loses, it loses for all of them. A clock whose only
+    measurements are with the blamed ones, and show no step, does not agree.
     """
     solution = case.solution
     if not solution.jumps or solution.step_suspects:
         return solution.step_suspects
+    ties = [
+        ({case.clocks[m.source], case.clocks[m.target]}, m.step_s)
+        for m in case.measurements
+        if m.accepted and not m.is_baseline_only
+    ]
+    vouching = {
+        clock
+        for ends, step_s in ties
+        if step_s is not None or ends.isdisjoint(solution.jumps)
+        for clock in ends
+    }
     home = next((c for c in solution.components if {*solution.jumps} <= {*c}), ())
-    agreeing = [clock for clock in home if clock not in solution.jumps]
+    agreeing = [clock for clock in home if clock in vouching and clock not in solution.jumps]
     if not is_undecided(agreeing, solution.jumps, case.kinds_of_clocks()):
         return {}
     largest = max(solution.jumps.values(), key=lambda jump: abs(jump.step_s))
