@@ -1,6 +1,7 @@
 """Refuse unreliable delays: the tests that turn a number into "unobservable".
 
-Parts of a clip alone, near the delay of the whole, must agree with it; and so must its ends.
+Parts of a clip alone, near the delay of the whole, must agree with it; and so must its ends, and
+any run of increments.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
-# Time over which a delay counts as constant, fewest such windows, and the variation from one to the
-# next that refuses it: its size, and the reduced chi-square, which is 2.9 at most where 40 cameras
-# and gyroscopes, real and generated, share one clock.
-FLUTTER_WINDOW_S = 0.25
+# Times over which a delay counts as constant, and the reduced chi-square of its variation from one
+# to the next that refuses it: 2.9 at most in quarters of a second where 40 cameras and gyroscopes,
+# real and generated, share one clock, 4.8 in seconds, where residuals that correlate add up (6.5
+# for a robot's arm close to a wall). Fewest such windows, and the smallest variation that refuses.
+FLUTTER_WINDOWS = ((0.25, 5.0), (1.0, 7.0))
 MIN_WINDOWS = 10
 MIN_FLUTTER_S = 0.005
-MAX_FLUTTER_CHI2 = 5.0
 # A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
 # there once in 400,000 clips, and other wandering stays below the second limit.
 MAX_PART_Z = 5.0
@@ -86,8 +87,10 @@ MAX_GAIN_Z = 4.0
 MIN_END_APART_S = 0.015
 # Probability of taking one delay for two: beyond doubt, and where all frames are worth tracking.
 MAX_CHANCE, DOUBTED_CHANCE = 1e-3, 0.5
-# An end must deviate this many times as much as any run of rows in the rest. Where errors other
-# than noise make the sums a random walk, its largest rise varies by a quarter.
+# Longest run of increments that is compared with the rest.
+MAX_MIDDLE_SHARE = 0.25
+# An end, or a run, must deviate this many times as much as any run of rows in the rest. Where
+# errors other than noise make the sums a random walk, its largest rise varies by a quarter.
 BEYOND_REST = 2.0
 
 
@@ -337,37 +340,49 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     )
 
 
-def why_delay_flutters(fit: DelayFit) -> str | None:
-    """Return how the delay varies within seconds around a steady drift, or None.
+def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
+    """Return how and by how much the delay varies within seconds around a steady drift, or None.
 
     Frames that are stamped by their number but captured unevenly are late and early in turn, though
     right on average. The delay of each window is one step of least squares from the fit; its error
     follows from what it leaves there, and the variance beyond these errors from their weighted
     squares (DerSimonian and Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7,
-    1986, doi:10.1016/0197-2456(86)90046-2). Faster jitter looks like noise.
+    1986, doi:10.1016/0197-2456(86)90046-2). Short windows show fast changes, long ones small
+    changes. Faster jitter looks like noise.
+    """
+    for window_s, max_chi2 in FLUTTER_WINDOWS:
+        flutter_s = _flutter(fit, window_s, max_chi2)
+        if flutter_s >= MIN_FLUTTER_S:
+            why = (
+                f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were "
+                "not captured evenly, as their timestamps say, or the image is stabilised"
+            )
+            return why, flutter_s
+    return None
+
+
+def _flutter(fit: DelayFit, window_s: float, max_chi2: float) -> float:
+    """Return by how much the delay varies from window to window; 0 if chance may explain it.
+
+    `max_chi2`: reduced chi-square that chance may reach.
     """
     weights = fit.robust / fit.linear.scale**2
-    window = ((fit.mid_s - fit.mid_s[0]) / FLUTTER_WINDOW_S).astype(np.int64)
+    window = ((fit.mid_s - fit.mid_s[0]) / window_s).astype(np.int64)
     left, slope = fit.residuals, fit.sensitivity
     sums = [weights * slope**2, weights * slope * left, weights * left**2, np.ones(left.shape)]
     info, score, power, n = (np.bincount(window, each.sum(axis=1)) for each in sums)
     has_any = (info > 0.0) & (n > 2.0)
     if np.count_nonzero(has_any) < MIN_WINDOWS:
-        return None
+        return 0.0
     info, delays_s, n = info[has_any], score[has_any] / info[has_any], n[has_any]
     precision = info / np.median((power[has_any] - info * delays_s**2) / (n - 1.0))
     at = np.flatnonzero(has_any)
     off_s = delays_s - np.polyval(np.polyfit(at, delays_s, 1, w=np.sqrt(precision)), at)
     squares, total = float(np.sum(precision * off_s**2)), float(precision.sum())
     freedom = off_s.size - 2
-    excess = (squares - freedom) / (total - float(np.sum(precision**2)) / total)
-    flutter_s = math.sqrt(max(0.0, excess))
-    if squares < MAX_FLUTTER_CHI2 * freedom or flutter_s < MIN_FLUTTER_S:
-        return None
-    return (
-        f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were not "
-        "captured evenly, as their timestamps say, or the image is stabilised"
-    )
+    if squares < max_chi2 * freedom:
+        return 0.0
+    return math.sqrt((squares - freedom) / (total - float(np.sum(precision**2)) / total))
 
 
 def _gain_std(fit: DelayFit) -> float:
@@ -392,8 +407,67 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
+    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    mid_s, n = fit.model.rows.mid_s, gains.shape[1]
+    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
+    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
+        return None
+    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
+    rest = gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1]
+    by_rest = _largest_run(rest).height
+    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
+    inner = last + 1 if side == 0 else n - last - 1
+    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
+    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
+    return DeviantEnd(
+        border_s=border_s,
+        span_s=abs(outer_s - border_s),
+        apart_s=float(tried_s[k]),
+        is_foreign=k + 1 == tried_s.size,
+        is_start=side == 0,
+        is_certain=bool(sums.max() >= needed),
+    )
+
+
+def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[str, float] | None:
+    """Return which part inside a clip has another delay, and how far off that is, or None.
+
+    Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
+    is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
+    what noise does.
+    """
+    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    gains = gains[:-1]
+    run = _largest_run(gains)
+    if (
+        run.height < math.log(max(1, gains.size) / MAX_CHANCE)
+        or run.last - run.first > MAX_MIDDLE_SHARE * gains.shape[1]
+    ):
+        return None
+    rest = (gains[:, : run.first], gains[:, run.last + 1 :])
+    if run.height < BEYOND_REST * max(_largest_run(part).height for part in rest):
+        return None
+    mid_s, apart_s = fit.model.rows.mid_s, float(tried_s[run.alternative])
+    why = (
+        f"{mid_s[run.last] - mid_s[run.first]:.1f} s of it, about "
+        f"{0.5 * (mid_s[run.first] + mid_s[run.last]):.0f} s, fit {1e3 * apart_s:+.0f} ms more "
+        "than the rest of it: samples were late or early there, or two steps of a clock"
+    )
+    return why, apart_s
+
+
+def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floats, Floats]:
+    """Return by how much likelier other delays make each increment than that of the whole.
+
+    Returns
+    -------
+    tried_s : ndarray, shape (k,)
+        Delays relative to that of the whole; the last one, `REACH_S`, stands for none at all.
+    gains : ndarray, shape (k, n)
+        Log-likelihood ratios, with the Cauchy distribution of the fit.
+    """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
-    mid_s, n = rows.mid_s, rows.mid_s.size
+    n = rows.mid_s.size
     if delays_s is None:
         delays_s = np.full(n, fit.offset_s)
     whole_s = delays_s - fit.row_shift_s
@@ -413,22 +487,25 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     foreign = (np.log1p((observed / own) ** 2) + np.log(own / linear.scale)).sum(axis=1)
     costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
-    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
-    sums /= max(1.0, fit.correlation_factor)
-    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
-        return None
-    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
-    rest = np.cumsum(gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1], axis=1)
-    by_rest = (rest - np.minimum.accumulate(rest, axis=1)).max() / max(1.0, fit.correlation_factor)
-    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
-    inner = last + 1 if side == 0 else n - last - 1
-    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
-    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
-    return DeviantEnd(
-        border_s=border_s,
-        span_s=abs(outer_s - border_s),
-        apart_s=float(np.append(tried_s, REACH_S)[k + 1]),
-        is_foreign=k + 1 == tried_s.size,
-        is_start=side == 0,
-        is_certain=bool(sums.max() >= needed),
-    )
+    return np.append(tried_s[1:], REACH_S), gains / max(1.0, fit.correlation_factor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Neighbouring increments that an alternative describes better."""
+
+    height: float  # sum of their gains
+    alternative: int
+    first: int
+    last: int
+
+
+def _largest_run(gains: Floats) -> _Run:
+    """Return the run with the largest sum of gains, shape (k, n), of all alternatives."""
+    if not gains.size:
+        return _Run(height=0.0, alternative=0, first=0, last=0)
+    sums = np.cumsum(np.pad(gains, ((0, 0), (1, 0))), axis=1)
+    rises = sums[:, 1:] - np.minimum.accumulate(sums, axis=1)[:, :-1]
+    k, last = (int(i) for i in np.unravel_index(np.argmax(rises), rises.shape))
+    first = int(np.argmin(sums[k, : last + 1]))
+    return _Run(height=float(rises[k, last]), alternative=k, first=first, last=last)
