@@ -157,8 +157,8 @@ def _refine(
             if end is not None and end.is_certain
             else why_middle_deviates(fit, delays_s)
         )
-        if deviant is None and task.is_rigid:
-            deviant = why_delay_flutters(fit)
+        if deviant is None and not task.is_baseline_only:
+            deviant = why_delay_flutters(fit, is_rigid=task.is_rigid)
         if deviant is not None:
             why, figures["deviant_end_s"] = deviant
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)

@@ -67,10 +67,13 @@ WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
 # Times over which a delay counts as constant, and the reduced chi-square of its variation from one
-# to the next that refuses it: 2.9 at most in quarters of a second where 40 cameras and gyroscopes,
-# real and generated, share one clock, 4.8 in seconds, where residuals that correlate add up (6.5
-# for a robot's arm close to a wall). Fewest such windows, and the smallest variation that refuses.
-FLUTTER_WINDOWS = ((0.25, 5.0), (1.0, 7.0))
+# to the next that refuses it. Of sources on one rigid body: it is 2.9 at most in quarters of a
+# second where 40 cameras and gyroscopes, real and generated, share one clock, 4.8 in seconds, where
+# residuals that correlate add up (6.5 for a robot's arm close to a wall). Of others, such as the
+# signals of 26 generated buses and a real one, with their dynamics and filters: 12.7 in seconds.
+RIGID_WINDOWS = ((0.25, 5.0), (1.0, 7.0))
+OTHER_WINDOWS = ((1.0, 20.0),)
+# Fewest such windows, and the smallest variation that refuses.
 MIN_WINDOWS = 10
 MIN_FLUTTER_S = 0.005
 # A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
@@ -340,7 +343,7 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     )
 
 
-def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
+def why_delay_flutters(fit: DelayFit, *, is_rigid: bool) -> tuple[str, float] | None:
     """Return how and by how much the delay varies within seconds around a steady drift, or None.
 
     Frames that are stamped by their number but captured unevenly are late and early in turn, though
@@ -348,14 +351,14 @@ def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
     follows from what it leaves there, and the variance beyond these errors from their weighted
     squares (DerSimonian and Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7,
     1986, doi:10.1016/0197-2456(86)90046-2). Short windows show fast changes, long ones small
-    changes. Faster jitter looks like noise.
+    changes. Faster jitter looks like noise. `is_rigid`: whether the sources share one rigid body.
     """
-    for window_s, max_chi2 in FLUTTER_WINDOWS:
+    for window_s, max_chi2 in RIGID_WINDOWS if is_rigid else OTHER_WINDOWS:
         flutter_s = _flutter(fit, window_s, max_chi2)
         if flutter_s >= MIN_FLUTTER_S:
             why = (
-                f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were "
-                "not captured evenly, as their timestamps say, or the image is stabilised"
+                f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: samples were "
+                "not taken evenly, as their timestamps say, or the image is stabilised"
             )
             return why, flutter_s
     return None
