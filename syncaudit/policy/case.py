@@ -109,7 +109,7 @@ def is_undecided(
     ours, theirs = (
         {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
     )
-    return len(ours) == 1 and not ours & theirs
+    return len(ours) == 1 and not theirs <= ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

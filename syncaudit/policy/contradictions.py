@@ -70,31 +70,36 @@ def check_contradictions(case: Case) -> Findings:
 
 
 def check_departures(case: Case) -> Findings:
-    """Return a doubt for every source whose clock departs from another at an end of the clip.
+    """Return a doubt for every source whose clock departs from another in a part of the clip.
 
-    Frames were lost or a clock stepped there, too near the end to be measured, so the pair was
-    refused. One of the two clocks is wrong: the other one is known by its agreement with a source
-    of another kind. Sources of one kind pass through one computer and may share the fault, so that
-    they do not clear each other.
+    Frames were lost or a clock stepped there, too near an end or too briefly to be measured, so the
+    pair was refused. One of its two clocks is wrong: the other one is known by its agreement with
+    more sources of other kinds. Sources of one kind pass through one computer and may share the
+    fault, so that they do not clear each other.
     """
-    departed: dict[str, PairMeasurement] = {}
-    alike: set[str] = set()
-    cleared: set[str] = set()
+    departed: list[tuple[str, str, PairMeasurement]] = []
+    agreeing: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
     for m in case.measurements:
         ends = (case.clocks[m.source], case.clocks[m.target])
         if m.is_baseline_only:
             continue
         if "deviant_end_s" in m.diagnostics:
-            departed = {**dict.fromkeys(ends, m), **departed}
+            departed += [(*ends, m), (*ends[::-1], m)]
         elif m.accepted and ends[0] != ends[1]:
-            is_alike = case.kinds[m.source] == case.kinds[m.target]
-            (alike if is_alike else cleared).update(ends)
+            of_kind = agreeing[case.kinds[m.source] == case.kinds[m.target]]
+            for one, other in (ends, ends[::-1]):
+                of_kind.setdefault(one, set()).add(other)
+    alike, others = agreeing[True], agreeing[False]
+    doubted: dict[str, PairMeasurement] = {}
+    for clock, other, m in departed:
+        if len(others.get(clock, ())) <= len(others.get(other, ())):
+            doubted.setdefault(clock, m)
     findings = []
     for name, clock in case.clocks.items():
-        if clock in cleared or clock not in departed:
+        if clock not in doubted:
             continue
-        text = f"{name} cannot be judged: {word_refusal(name, case.clocks, departed[clock])}"
-        if clock in alike:
+        text = f"{name} cannot be judged: {word_refusal(name, case.clocks, doubted[clock])}"
+        if clock in alike and clock not in others:
             text += ". It agrees only with sources of its own kind, which may share the fault"
         findings.append(doubt(ReasonCode.UNOBSERVABLE, name, text))
     return Findings(findings=findings)
@@ -336,13 +341,25 @@ def _doubted_steps(case: Case) -> Mapping[str, ClockJump]:
     """Return the steps of clocks that may have stepped instead of those that are blamed.
 
     Besides those that the measurements leave open, these are all clocks that agree, if they are too
-    few or of one kind: what one computer loses, it loses for all of them.
+    few or of one kind: what one computer loses, it loses for all of them. A clock whose only
+    measurements are with the blamed ones, and show no step, does not agree.
     """
     solution = case.solution
     if not solution.jumps or solution.step_suspects:
         return solution.step_suspects
+    ties = [
+        ({case.clocks[m.source], case.clocks[m.target]}, m.step_s)
+        for m in case.measurements
+        if m.accepted and not m.is_baseline_only
+    ]
+    vouching = {
+        clock
+        for ends, step_s in ties
+        if step_s is not None or ends.isdisjoint(solution.jumps)
+        for clock in ends
+    }
     home = next((c for c in solution.components if {*solution.jumps} <= {*c}), ())
-    agreeing = [clock for clock in home if clock not in solution.jumps]
+    agreeing = [clock for clock in home if clock in vouching and clock not in solution.jumps]
     if not is_undecided(agreeing, solution.jumps, case.kinds_of_clocks()):
         return {}
     largest = max(solution.jumps.values(), key=lambda jump: abs(jump.step_s))

@@ -111,7 +111,9 @@ def test_delay_that_wanders_with_the_motion_is_refused():
 
 
 @pytest.mark.parametrize("rate_hz", [12.0, 30.0])
-@pytest.mark.parametrize(("size_s", "period_s"), [(0.03, 1.0), (0.03, 3.0), (0.015, 1.0)])
+@pytest.mark.parametrize(
+    ("size_s", "period_s"), [(0.03, 1.0), (0.03, 3.0), (0.015, 1.0), (0.012, 5.0)]
+)
 def test_frames_that_are_late_and_early_in_turn_are_refused(rate_hz, size_s, period_s):
     """Right on average, but not in any moment: frames numbered evenly and captured unevenly."""
     motion = shaking(1, highest_hz=2.0)
@@ -143,6 +145,44 @@ def test_frames_that_are_off_at_random_are_refused(std_s):
     assert not found.accepted
     measured_ms = float(re.search(r"the delay varies by (\d+) ms", found.why)[1])
     assert measured_ms == pytest.approx(1e3 * std_s, rel=0.25)
+
+
+def test_noise_hides_slow_changes_of_the_delay_only_from_short_windows():
+    motion = shaking(1, highest_hz=2.0)
+    cam = camera(motion, 1, rate_hz=15.0, noise_rad=1.2e-3)
+
+    def uneven(times_s):
+        return times_s + 0.02 * np.sin(2 * np.pi * times_s / 4.0)
+
+    found = measure_camera_gyro(
+        replace(cam, start_s=uneven(cam.start_s), stop_s=uneven(cam.stop_s)), imu(motion, 1)
+    )
+    assert not found.accepted
+    assert "the delay varies by" in found.why
+
+
+@pytest.mark.parametrize(
+    ("size_s", "at_s", "span_s", "words"),
+    [
+        (0.06, 7.0, 1.0, "fit -60 ms more than the rest of it: samples were late or early there"),
+        (0.03, 6.0, 2.0, "fit -30 ms more than the rest of it"),
+        (-0.02, 5.0, 3.0, "fit +20 ms more than the rest of it"),
+    ],
+)
+def test_frames_that_are_late_for_a_while_are_refused(size_s, at_s, span_s, words):
+    """They hardly change the average, and robust weights hide them."""
+    motion = shaking(4, highest_hz=2.0)
+    cam = camera(motion, 4, rate_hz=15.0)
+
+    def late(times_s):
+        return times_s + np.where(np.abs(times_s - at_s - 0.5 * span_s) < 0.5 * span_s, size_s, 0.0)
+
+    found = measure_camera_gyro(
+        replace(cam, start_s=late(cam.start_s), stop_s=late(cam.stop_s)), imu(motion, 4)
+    )
+    assert not found.accepted
+    assert words in found.why
+    assert "deviant_end_s" in found.diagnostics
 
 
 def test_bands_with_different_delays_are_refused():

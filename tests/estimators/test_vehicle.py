@@ -403,6 +403,24 @@ def test_gaps_everywhere_are_not_told_as_no_overlap():
     assert found.why == "at no delay do the two share 200 ms without a gap"
 
 
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (lambda t: np.interp(t, [15.0, 16.0, 19.0, 20.0], [0.0, 1.0, 1.0, 0.0]), "fit -50 ms more"),
+        (lambda t: np.sin(2.0 * np.pi * t / 10.0), "the delay varies by"),
+    ],
+    ids=["once", "in turn"],
+)
+def test_a_bus_that_is_late_for_a_while_is_refused(late, words):
+    """Its delay is right on average."""
+    drive = Drive.on_road(3)
+    bus = drive.can(Quantity.YAW_RATE, 3)
+    signals = {Quantity.YAW_RATE: replace(bus, times_s=bus.times_s + 0.06 * late(bus.times_s))}
+    (found,) = measure_can_imu(signals, drive.imu(3), max_offset_s=2.0)
+    assert not found.accepted
+    assert words in found.why
+
+
 def test_change_that_a_step_explains_as_well_as_a_drift_is_a_departure(monkeypatch):
     """The bus is 18 ms off at either end, whichever it is."""
     found_step = clock_step._stepped

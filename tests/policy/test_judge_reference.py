@@ -116,6 +116,15 @@ def test_cameras_alike_do_not_outvote_another_kind() -> None:
     assert "may share an error if one computer" in warning.message
 
 
+def test_cameras_alike_do_not_outvote_a_camera_that_agrees_with_other_kinds() -> None:
+    cameras = {f"cam{i}": CameraSpec(uri="x") for i in range(5)}
+    pairs = [pair(name, "imu", 0.035) for name in cameras] + [pair("front", "imu", 0.0)]
+    sources = {**cameras, "front": CameraSpec(uri="f"), "imu": ImuSpec(uri="i")}
+    result = judge_measured(pairs, sources=sources, reference=None)
+    (warning,) = [w for w in result.warnings if "which side" in w.message]
+    assert "cam3 and cam4 or front and imu: " in warning.message
+
+
 def test_a_camera_that_others_of_every_kind_contradict_is_wrong() -> None:
     cameras = {"cam": CameraSpec(uri="x"), "top": CameraSpec(uri="y"), "low": CameraSpec(uri="z")}
     pairs = [pair("cam", "imu", 0.035), pair("top", "imu", 0.0), pair("low", "imu", 0.0)]

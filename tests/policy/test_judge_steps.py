@@ -115,6 +115,25 @@ def test_neither_of_two_sources_passes(stepping: str) -> None:
     assert told == ["nothing shows which clock jumped, a or imu: a was blamed"]
 
 
+def test_cameras_that_step_together_do_not_pass_where_the_bus_vouches_for_the_imu() -> None:
+    cameras = {f"cam{i}": CameraSpec(uri="x") for i in range(5)}
+    measurements = [seen(name, "imu", STEP_S) for name in cameras]
+    measurements.append(unseen("can", "imu", 0.0, 10.0))
+    verdict = judge_measured(
+        measurements,
+        sources={**cameras, "imu": RIG["imu"], "can": RIG["can"]},
+        reference=None,
+        span_s=SPAN_S,
+    )
+    found = source_verdicts(verdict)
+    assert found.pop("imu") == "reject"
+    assert set(found.values()) == {"unverified"}
+    told = {each.message for each in verdict.warnings if each.code is ReasonCode.STEP}
+    assert told == {
+        "nothing shows which clock jumped, imu or cam0, cam1, cam2, cam3 and cam4: imu was blamed"
+    }
+
+
 def test_stated_reference_is_trusted_against_a_single_other() -> None:
     verdict = audited([("a", "imu")], "a", [("a", "imu")], 10.0, "imu")
     assert source_verdicts(verdict) == {"a": "reject", "imu": "pass"}

@@ -212,3 +212,17 @@ def test_a_clock_that_sources_of_another_kind_confirm_does_not_depart():
     )
     found = source_verdicts(judge_measured(tried))
     assert found == {"cam_front": "pass", "cam_rear": "pass", "imu": "pass", "can": "unverified"}
+
+
+def test_the_clock_that_fewer_sources_of_other_kinds_confirm_departs():
+    """A bus too coarse to see where a camera was late does not clear it."""
+    tried = (
+        refused_pair("cam_front", "imu", WHY, **DEPARTS),
+        pair("cam_front", "can", 0.0, 0.003, method="yaw_rotation"),
+        pair("cam_rear", "imu", 0.0),
+        pair("imu", "can", 0.001, 0.002, method="yaw_rate"),
+    )
+    found = source_verdicts(judge_measured(tried))
+    assert found == {"cam_front": "unverified", "cam_rear": "pass", "imu": "pass", "can": "pass"}
+    found = source_verdicts(judge_measured((*tried[:2], tried[3]), reference=None))
+    assert {found["cam_front"], found["imu"]} == {"unverified"}

@@ -28,6 +28,7 @@ from syncaudit.estimators.delay.refusals import (
     why_delay_flutters,
     why_delay_wanders,
     why_gain_is_off,
+    why_middle_deviates,
     why_no_clock,
     why_parts_disagree,
     why_too_weak,
@@ -147,11 +148,19 @@ def _refine(
     if step is None:
         why = why or why_parts_disagree(parts, fit, answer)
     if why is None and step is None and not task.is_one_clock:
+        delays_s = None
         if found.drift_ppm is not None:
-            end = find_deviant_end(fit, np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()]))
-        if end is not None and end.is_certain:
-            why, figures["deviant_end_s"] = end.words, end.apart_s
-        why = why or why_delay_flutters(fit)
+            delays_s = np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()])
+            end = find_deviant_end(fit, delays_s)
+        deviant = (
+            (end.words, end.apart_s)
+            if end is not None and end.is_certain
+            else why_middle_deviates(fit, delays_s)
+        )
+        if deviant is None and not task.is_baseline_only:
+            deviant = why_delay_flutters(fit)
+        if deviant is not None:
+            why, figures["deviant_end_s"] = deviant
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 

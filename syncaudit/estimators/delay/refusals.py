@@ -1,6 +1,7 @@
 """Refuse unreliable delays: the tests that turn a number into "unobservable".
 
-Parts of a clip alone, near the delay of the whole, must agree with it; and so must its ends.
+Parts of a clip alone, near the delay of the whole, must agree with it; and so must its ends, and
+any run of increments.
 """
 
 from __future__ import annotations
@@ -69,8 +70,14 @@ MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
 # Standard deviations of single frames' errors that refuse a delay; smaller ones are claimed.
 FLUTTERS_S = 0.005 * 2.0 ** (0.5 * np.arange(8))
-# Time over which these errors are alike: from frame to frame, or within a second.
-FLUTTER_CORRELATED_S = (0.001, 0.3)
+# Times over which these errors are alike: from frame to frame, within a second, and beyond.
+FLUTTER_CORRELATED_S = (0.001, 0.3, 3.0)
+# Other sources: time over which a delay counts as constant, fewest such windows, and the reduced
+# chi-square of its variation from one to the next that refuses it. It is 12.7 at most of the
+# signals of 26 generated buses and a real one, with their dynamics and filters.
+FLUTTER_WINDOW_S = 1.0
+MIN_WINDOWS = 10
+MAX_FLUTTER_CHI2 = 20.0
 # A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
 # there once in 400,000 clips, and other wandering stays below the second limit.
 MAX_PART_Z = 5.0
@@ -85,8 +92,10 @@ MAX_GAIN_Z = 4.0
 MIN_END_APART_S = 0.015
 # Probability of taking one delay for two: beyond doubt, and where all frames are worth tracking.
 MAX_CHANCE, DOUBTED_CHANCE = 1e-3, 0.5
-# An end must deviate this many times as much as any run of rows in the rest. Where errors other
-# than noise make the sums a random walk, its largest rise varies by a quarter.
+# Longest run of increments that is compared with the rest.
+MAX_MIDDLE_SHARE = 0.25
+# An end, or a run, must deviate this many times as much as any run of rows in the rest. Where
+# errors other than noise make the sums a random walk, its largest rise varies by a quarter.
 BEYOND_REST = 2.0
 
 
@@ -336,17 +345,34 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     )
 
 
-def why_delay_flutters(fit: DelayFit) -> str | None:
-    """Return how far single frames are off the delay of the whole, or None.
+def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
+    """Return how and by how much the delay varies within seconds around a steady drift, or None.
 
     Frames that are stamped by their number but captured unevenly are late and early in turn, though
-    right on average. A frame that is late moves both increments that it bounds, by its rate in
-    opposite directions, which no other error does. The likelihood that frames have such errors, at
-    random or slowly changing ones (an Ornstein-Uhlenbeck process; residuals with their robust
-    weights, their scale profiled out), is compared with that of none, by a variance component
-    (Laird & Ware, "Random-effects models for longitudinal data", Biometrics 38, 1982,
-    doi:10.2307/2529876). Were there none, the ratio of the likelihoods would exceed c with a
-    probability of at most 1/c for each standard deviation and correlation time.
+    right on average.
+    """
+    is_of_frames = fit.model.rows.period_s == 0.0
+    flutter_s = _errors_of_frames(fit) if is_of_frames else _variation_by_windows(fit)
+    if flutter_s < FLUTTERS_S[0]:
+        return None
+    why = (
+        f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: "
+        f"{'frames were not captured' if is_of_frames else 'samples were not taken'} evenly, as "
+        "their timestamps say, or the image is stabilised"
+    )
+    return why, flutter_s
+
+
+def _errors_of_frames(fit: DelayFit) -> float:
+    """Return how far single frames are off (standard deviation); 0 if chance may explain it.
+
+    A frame that is late moves both increments that it bounds, by its rate in opposite directions,
+    which no other error does. The likelihood that frames have such errors, at random or slowly
+    changing ones (an Ornstein-Uhlenbeck process; residuals with their robust weights, their scale
+    profiled out), is compared with that of none, by a variance component (Laird & Ware,
+    "Random-effects models for longitudinal data", Biometrics 38, 1982, doi:10.2307/2529876). Were
+    there none, the ratio of the likelihoods would exceed c with a probability of at most 1/c for
+    each standard deviation and correlation time.
     """
     rows, linear = fit.model.rows, fit.linear
     times_s = np.round(np.append(rows.start_s, rows.stop_s), 6)  # neighbours share a frame's
@@ -366,8 +392,8 @@ def why_delay_flutters(fit: DelayFit) -> str | None:
         np.add.at(score, at, np.sum(weights * rate * left, axis=1))
     np.add.at(information[0], last, np.sum(weights * begin * end, axis=1))
     power, n = float(np.sum(weights * left**2)), left.size
-    if rows.period_s or not power > 0.0:  # no frames, or none that ends and begins increments
-        return None
+    if not power > 0.0:  # no frame ends an increment and begins another
+        return 0.0
     best, flutter_s = 0.0, 0.0
     for correlated_s, tried_s in product(FLUTTER_CORRELATED_S, FLUTTERS_S):
         like = np.exp(-np.diff(times_s) / correlated_s)
@@ -384,12 +410,34 @@ def why_delay_flutters(fit: DelayFit) -> str | None:
         if gain > best:
             best, flutter_s = gain, tried_s * math.sqrt(kept)
     n_tried = len(FLUTTERS_S) * len(FLUTTER_CORRELATED_S)
-    if best < math.log(n_tried / MAX_CHANCE) or flutter_s < FLUTTERS_S[0]:
-        return None
-    return (
-        f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: frames were not "
-        "captured evenly, as their timestamps say, or the image is stabilised"
-    )
+    return flutter_s if best >= math.log(n_tried / MAX_CHANCE) else 0.0
+
+
+def _variation_by_windows(fit: DelayFit) -> float:
+    """Return how the delay varies from window to window (rms); 0 if chance may explain it.
+
+    The delay of each window is one step of least squares from the fit; its error follows from what
+    it leaves there, and the variance beyond these errors from their weighted squares (DerSimonian
+    and Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7, 1986,
+    doi:10.1016/0197-2456(86)90046-2). Faster jitter looks like noise.
+    """
+    weights = fit.weights
+    window = ((fit.mid_s - fit.mid_s[0]) / FLUTTER_WINDOW_S).astype(np.int64)
+    left, slope = fit.residuals, fit.sensitivity
+    sums = [weights * slope**2, weights * slope * left, weights * left**2, np.ones(left.shape)]
+    info, score, power, n = (np.bincount(window, each.sum(axis=1)) for each in sums)
+    has_any = (info > 0.0) & (n > 2.0)
+    if np.count_nonzero(has_any) < MIN_WINDOWS:
+        return 0.0
+    info, delays_s, n = info[has_any], score[has_any] / info[has_any], n[has_any]
+    precision = info / np.median((power[has_any] - info * delays_s**2) / (n - 1.0))
+    at = np.flatnonzero(has_any)
+    off_s = delays_s - np.polyval(np.polyfit(at, delays_s, 1, w=np.sqrt(precision)), at)
+    squares, total = float(np.sum(precision * off_s**2)), float(precision.sum())
+    freedom = off_s.size - 2
+    if squares < MAX_FLUTTER_CHI2 * freedom:
+        return 0.0
+    return math.sqrt((squares - freedom) / (total - float(np.sum(precision**2)) / total))
 
 
 def _gain_std(fit: DelayFit) -> float:
@@ -414,8 +462,67 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
+    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    mid_s, n = fit.model.rows.mid_s, gains.shape[1]
+    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
+    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
+        return None
+    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
+    rest = gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1]
+    by_rest = _largest_run(rest).height
+    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
+    inner = last + 1 if side == 0 else n - last - 1
+    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
+    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
+    return DeviantEnd(
+        border_s=border_s,
+        span_s=abs(outer_s - border_s),
+        apart_s=float(tried_s[k]),
+        is_foreign=k + 1 == tried_s.size,
+        is_start=side == 0,
+        is_certain=bool(sums.max() >= needed),
+    )
+
+
+def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[str, float] | None:
+    """Return which part inside a clip has another delay, and how far off that is, or None.
+
+    Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
+    is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
+    what noise does.
+    """
+    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    gains = gains[:-1]
+    run = _largest_run(gains)
+    if (
+        run.height < math.log(max(1, gains.size) / MAX_CHANCE)
+        or run.last - run.first > MAX_MIDDLE_SHARE * gains.shape[1]
+    ):
+        return None
+    rest = (gains[:, : run.first], gains[:, run.last + 1 :])
+    if run.height < BEYOND_REST * max(_largest_run(part).height for part in rest):
+        return None
+    mid_s, apart_s = fit.model.rows.mid_s, float(tried_s[run.alternative])
+    why = (
+        f"{mid_s[run.last] - mid_s[run.first]:.1f} s of it, about "
+        f"{0.5 * (mid_s[run.first] + mid_s[run.last]):.0f} s, fit {1e3 * apart_s:+.0f} ms more "
+        "than the rest of it: samples were late or early there, or two steps of a clock"
+    )
+    return why, apart_s
+
+
+def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floats, Floats]:
+    """Return by how much likelier other delays make each increment than that of the whole.
+
+    Returns
+    -------
+    tried_s : ndarray, shape (k,)
+        Delays relative to that of the whole; the last one, `REACH_S`, stands for none at all.
+    gains : ndarray, shape (k, n)
+        Log-likelihood ratios, with the Cauchy distribution of the fit.
+    """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
-    mid_s, n = rows.mid_s, rows.mid_s.size
+    n = rows.mid_s.size
     if delays_s is None:
         delays_s = np.full(n, fit.offset_s)
     whole_s = delays_s - fit.row_shift_s
@@ -435,22 +542,25 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     foreign = (np.log1p((observed / own) ** 2) + np.log(own / linear.scale)).sum(axis=1)
     costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
-    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
-    sums /= max(1.0, fit.correlation_factor)
-    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
-        return None
-    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
-    rest = np.cumsum(gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1], axis=1)
-    by_rest = (rest - np.minimum.accumulate(rest, axis=1)).max() / max(1.0, fit.correlation_factor)
-    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
-    inner = last + 1 if side == 0 else n - last - 1
-    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
-    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
-    return DeviantEnd(
-        border_s=border_s,
-        span_s=abs(outer_s - border_s),
-        apart_s=float(np.append(tried_s, REACH_S)[k + 1]),
-        is_foreign=k + 1 == tried_s.size,
-        is_start=side == 0,
-        is_certain=bool(sums.max() >= needed),
-    )
+    return np.append(tried_s[1:], REACH_S), gains / max(1.0, fit.correlation_factor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Neighbouring increments that an alternative describes better."""
+
+    height: float  # sum of their gains
+    alternative: int
+    first: int
+    last: int
+
+
+def _largest_run(gains: Floats) -> _Run:
+    """Return the run with the largest sum of gains, shape (k, n), of all alternatives."""
+    if not gains.size:
+        return _Run(height=0.0, alternative=0, first=0, last=0)
+    sums = np.cumsum(np.pad(gains, ((0, 0), (1, 0))), axis=1)
+    rises = sums[:, 1:] - np.minimum.accumulate(sums, axis=1)[:, :-1]
+    k, last = (int(i) for i in np.unravel_index(np.argmax(rises), rises.shape))
+    first = int(np.argmin(sums[k, : last + 1]))
+    return _Run(height=float(rises[k, last]), alternative=k, first=first, last=last)
