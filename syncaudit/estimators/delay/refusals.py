@@ -385,6 +385,12 @@ def _errors_of_frames(fit: DelayFit) -> float:
     begin, end = (
         (sign * linear.rate + 0.5 * linear.bend)[is_next] @ linear.mixing.T for sign in (-1.0, 1.0)
     )
+    # What a steady drift explains is none of theirs.
+    root, at_s = np.sqrt(weights), times_s - times_s.mean()
+    drift = begin * at_s[first, None] + end * at_s[last, None]
+    steady = np.stack([(root * each).ravel() for each in (begin + end, drift)], axis=1)
+    explained = steady @ np.linalg.lstsq(steady, (root * left).ravel(), rcond=None)[0]
+    left = left - explained.reshape(left.shape) / root
     # Normal equations of the frames' errors, tridiagonal, in the bands of `solveh_banded`.
     information, score = np.zeros((2, times_s.size)), np.zeros(times_s.size)
     for at, rate in ((first, begin), (last, end)):
