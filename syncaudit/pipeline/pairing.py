@@ -86,7 +86,7 @@ def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasuremen
     why = {
         (pair.source, pair.target): pair.why
         for pair in measured
-        if "deviant_end_s" in pair.diagnostics and not pair.is_baseline_only
+        if "departs_by_s" in pair.diagnostics and not pair.is_baseline_only
     }
     return [
         pair.withdrawn(reason)

@@ -83,7 +83,7 @@ def check_departures(case: Case) -> Findings:
         ends = (case.clocks[m.source], case.clocks[m.target])
         if m.is_baseline_only:
             continue
-        if "deviant_end_s" in m.diagnostics:
+        if "departs_by_s" in m.diagnostics:
             departed += [(*ends, m), (*ends[::-1], m)]
         elif m.accepted and ends[0] != ends[1]:
             of_kind = agreeing[case.kinds[m.source] == case.kinds[m.target]]

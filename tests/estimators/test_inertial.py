@@ -349,7 +349,7 @@ def test_end_that_is_too_short_to_be_measured_is_refused(at_s, apart_ms):
     end = "first" if at_s < 10.0 else "last"
     assert f"its {end} 0." in found.why
     assert f"s fit {apart_ms:+d} ms more than the rest of it" in found.why
-    assert found.diagnostics["deviant_end_s"] == pytest.approx(1e-3 * apart_ms, abs=0.011)
+    assert found.diagnostics["departs_by_s"] == pytest.approx(1e-3 * apart_ms, abs=0.011)
 
 
 @pytest.mark.parametrize("seed", range(4))

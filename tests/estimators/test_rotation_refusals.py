@@ -182,7 +182,7 @@ def test_frames_that_are_late_for_a_while_are_refused(size_s, at_s, span_s, word
     )
     assert not found.accepted
     assert words in found.why
-    assert "deviant_end_s" in found.diagnostics
+    assert "departs_by_s" in found.diagnostics
 
 
 def test_bands_with_different_delays_are_refused():

@@ -434,4 +434,4 @@ def test_change_that_a_step_explains_as_well_as_a_drift_is_a_departure(monkeypat
     found = measured(Quantity.YAW_RATE, 1, clock=Clock(drift_ppm=-900.0, middle_s=20.0))
     assert not found.accepted
     assert "explained equally well by a step or a drift" in found.why
-    assert found.diagnostics["deviant_end_s"] == pytest.approx(0.018, abs=0.002)
+    assert found.diagnostics["departs_by_s"] == pytest.approx(0.018, abs=0.002)

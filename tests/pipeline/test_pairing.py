@@ -128,7 +128,7 @@ def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
 def test_clock_that_departs_at_an_end_departs_for_all_signals():
     words = "its last 1.0 s fit +200 ms more than the rest of it"
     refused = refused_pair(
-        "can", "imu", words, method="yaw_rate", diagnostics={"deviant_end_s": 0.2}
+        "can", "imu", words, method="yaw_rate", diagnostics={"departs_by_s": 0.2}
     )
     weak = pair("can", "imu", 0.0, method="long_accel")
     other = pair("cam", "imu", 0.0)
@@ -141,7 +141,7 @@ def test_clock_that_departs_at_an_end_departs_for_all_signals():
 
 def test_signal_that_shows_the_drift_of_its_clock_is_kept():
     words = "its first 15.1 s fit +50 ms more than the rest of it"
-    figures = {"deviant_end_s": 0.05}
+    figures = {"departs_by_s": 0.05}
     weak = refused_pair("can", "imu", words, method="lateral_accel", diagnostics=figures)
     yaw = pair("can", "imu", 0.0, method="yaw_rate", drift_ppm=1900.0, drift_std_ppm=90.0)
     assert _without_deviant([weak, yaw]) == [weak, yaw]
@@ -150,7 +150,7 @@ def test_signal_that_shows_the_drift_of_its_clock_is_kept():
 def test_signal_with_the_dynamics_of_the_vehicle_departs_alone():
     """A slope at the start of a drive looks like acceleration: the speed does not show it."""
     words = "its first 3.7 s fit -400 ms more than the rest of it"
-    figures = {"deviant_end_s": -0.4}
+    figures = {"departs_by_s": -0.4}
     speed = refused_pair(
         "can", "imu", words, method="speed", diagnostics=figures, is_baseline_only=True
     )

@@ -167,7 +167,7 @@ def test_a_pair_on_one_clock_that_was_refused_is_told():
     assert not any("no measurement ties" in f.message for f in verdict.reasons)
 
 
-DEPARTS = {"diagnostics": {"deviant_end_s": 0.19}}
+DEPARTS = {"diagnostics": {"departs_by_s": 0.19}}
 WHY = "its last 1.1 s fit +190 ms more than the rest of it"
 
 

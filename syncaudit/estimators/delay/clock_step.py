@@ -301,7 +301,7 @@ def step_for_drift(
     drifts_anyhow = abs(step.drift_ppm) > DRIFT_Z * step.drift_std_ppm
     if gain <= -MIN_LIKELIHOOD_GAP or (drifts_anyhow and not is_likelier):
         return None, None
-    figures["deviant_end_s"] = 0.5e-6 * figures["drift_ppm"] * fit.span_s
+    figures["departs_by_s"] = 0.5e-6 * figures["drift_ppm"] * fit.span_s
     return None, why_either(figures["drift_ppm"], fit.span_s)
 
 

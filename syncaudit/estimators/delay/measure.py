@@ -160,7 +160,7 @@ def _refine(
         if deviant is None and not task.is_baseline_only:
             deviant = why_delay_flutters(fit)
         if deviant is not None:
-            why, figures["deviant_end_s"] = deviant
+            why, figures["departs_by_s"] = deviant
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 

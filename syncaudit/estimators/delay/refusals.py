@@ -355,11 +355,12 @@ def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
     flutter_s = _errors_of_frames(fit) if is_of_frames else _variation_by_windows(fit)
     if flutter_s < FLUTTERS_S[0]:
         return None
-    why = (
-        f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: "
-        f"{'frames were not captured' if is_of_frames else 'samples were not taken'} evenly, as "
-        "their timestamps say, or the image is stabilised"
+    told = (
+        "frames were not captured evenly, as their timestamps say, or the image is stabilised"
+        if is_of_frames
+        else "samples were not taken evenly, as their timestamps say"
     )
+    why = f"the delay varies by {1e3 * flutter_s:.0f} ms (rms) within seconds: {told}"
     return why, flutter_s
 
 

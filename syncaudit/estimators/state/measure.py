@@ -235,7 +235,7 @@ def _refine(
     if why is None and step is None and not task.is_one_clock:
         end = _deviant_end(record, task, fit)
         if end is not None:
-            why, figures["deviant_end_s"] = end.words, end.apart_s
+            why, figures["departs_by_s"] = end.words, end.apart_s
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
