@@ -15,7 +15,7 @@ from syncaudit.estimators.delay.clock_step import (
 )
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
-from syncaudit.estimators.delay.refusals import find_deviant_end
+from syncaudit.estimators.delay.parts import find_deviant_end
 from testkit.moving_body import Clock, camera, imu, shaking
 
 

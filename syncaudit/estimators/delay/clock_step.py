@@ -17,14 +17,8 @@ from syncaudit.dsp.robust import cauchy_weights, median
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import Linearised
-from syncaudit.estimators.delay.refusals import (
-    DRIFT_Z,
-    MIN_GAIN_SHARE,
-    MIN_LIKELIHOOD_GAP,
-    MIN_PIECE_S,
-    DeviantEnd,
-    measure_near,
-)
+from syncaudit.estimators.delay.parts import MIN_GAIN_SHARE, MIN_PIECE_S, DeviantEnd, measure_near
+from syncaudit.estimators.delay.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
 from syncaudit.model.arrays import Floats
 
 MIN_PIECE_ROWS = 36

@@ -19,18 +19,20 @@ from syncaudit.estimators.delay.clock_step import (
 )
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.parts import (
+    find_deviant_end,
+    parts_of_equal_information,
+    why_delay_flutters,
+    why_delay_wanders,
+    why_middle_deviates,
+    why_parts_disagree,
+)
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse, refuse_vague
 from syncaudit.estimators.delay.refusals import (
     band_disagreement,
-    find_deviant_end,
-    parts_of_equal_information,
     why_ambiguous,
-    why_delay_flutters,
-    why_delay_wanders,
     why_gain_is_off,
-    why_middle_deviates,
     why_no_clock,
-    why_parts_disagree,
     why_too_weak,
 )
 from syncaudit.estimators.delay.search import (

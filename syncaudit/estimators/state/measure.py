@@ -18,15 +18,9 @@ from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
+from syncaudit.estimators.delay.parts import DeviantEnd, find_deviant_end
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse
-from syncaudit.estimators.delay.refusals import (
-    DRIFT_Z,
-    DeviantEnd,
-    find_deviant_end,
-    why_ambiguous,
-    why_no_clock,
-    why_too_weak,
-)
+from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
 from syncaudit.estimators.state.driver import (
     camera_increments,
