@@ -185,6 +185,20 @@ def test_frames_that_are_late_for_a_while_are_refused(size_s, at_s, span_s, word
     assert "departs_by_s" in found.diagnostics
 
 
+@pytest.mark.parametrize(("share", "is_accepted"), [(0.7, True), (1.0, False)])
+def test_only_a_part_that_its_own_delay_explains_is_late(share, is_accepted):
+    """Parallax, as of an arm that passes a wall, looks better at some delay but never well."""
+    motion = shaking(5, highest_hz=2.0)
+    shifted = replace(motion, phase=motion.phase + 2 * np.pi * motion.hz * 0.3)
+    cam, late = (camera(each, 5, rate_hz=15.0) for each in (motion, shifted))
+    is_off = np.abs(cam.start_s - 6.0) < 0.25
+    values = cam.angles_rad + share * is_off[:, None] * (late.angles_rad - cam.angles_rad)
+
+    found = measure_camera_gyro(replace(cam, angles_rad=values), imu(motion, 5))
+    assert found.accepted == is_accepted
+    assert is_accepted or "samples were late or early there" in found.why
+
+
 def test_bands_with_different_delays_are_refused():
     slow = shaking(16, lowest_hz=0.15, highest_hz=0.8, n=20)
     fast = shaking(17, lowest_hz=2.0, highest_hz=4.0, n=20)

@@ -62,6 +62,9 @@ MIN_END_APART_S = 0.015
 MAX_CHANCE, DOUBTED_CHANCE = 1e-3, 0.5
 # Longest run of increments that is compared with the rest.
 MAX_MIDDLE_SHARE = 0.25
+# Share of what such a run costs more than the rest that its own delay explains. The increments at
+# its two borders have neither delay.
+MIN_RUN_EXPLAINED = 0.75
 # An end, or a run, must deviate this many times as much as any run of rows in the rest. Where
 # errors other than noise make the sums a random walk, its largest rise varies by a quarter.
 BEYOND_REST = 2.0
@@ -309,7 +312,7 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
-    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    tried_s, gains, _ = _gains_of_other_delays(fit, delays_s)
     mid_s, n = fit.model.rows.mid_s, gains.shape[1]
     sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
     if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
@@ -336,9 +339,10 @@ def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[
 
     Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
     is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
-    what noise does.
+    what noise does. Errors other than those of time, such as parallax, also look better at some
+    other delay, but by far not as well as the rest at its own.
     """
-    tried_s, gains = _gains_of_other_delays(fit, delays_s)
+    tried_s, gains, costs = _gains_of_other_delays(fit, delays_s)
     gains = gains[:-1]
     run = _largest_run(gains)
     if (
@@ -347,7 +351,12 @@ def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[
     ):
         return None
     rest = (gains[:, : run.first], gains[:, run.last + 1 :])
-    if run.height < BEYOND_REST * max(_largest_run(part).height for part in rest):
+    own = costs[run.first : run.last + 1]
+    excess = float(own.sum() - own.size * np.delete(costs, np.s_[run.first : run.last + 1]).mean())
+    if (
+        run.height < BEYOND_REST * max(_largest_run(part).height for part in rest)
+        or run.height < MIN_RUN_EXPLAINED * excess
+    ):
         return None
     mid_s, apart_s = fit.model.rows.mid_s, float(tried_s[run.alternative])
     why = (
@@ -358,7 +367,7 @@ def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[
     return why, apart_s
 
 
-def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floats, Floats]:
+def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Return by how much likelier other delays make each increment than that of the whole.
 
     Returns
@@ -367,6 +376,8 @@ def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floa
         Delays relative to that of the whole; the last one, `REACH_S`, stands for none at all.
     gains : ndarray, shape (k, n)
         Log-likelihood ratios, with the Cauchy distribution of the fit.
+    costs : ndarray, shape (n,)
+        Negative log-likelihoods at the delay of the whole.
     """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
     n = rows.mid_s.size
@@ -389,7 +400,8 @@ def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floa
     foreign = (np.log1p((observed / own) ** 2) + np.log(own / linear.scale)).sum(axis=1)
     costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
-    return np.append(tried_s[1:], REACH_S), gains / max(1.0, fit.correlation_factor)
+    factor = max(1.0, fit.correlation_factor)
+    return np.append(tried_s[1:], REACH_S), gains / factor, costs[0] / factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
