@@ -6,6 +6,7 @@ The reference itself may be what is wrong, or the owner of a step.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
@@ -78,28 +79,31 @@ def check_departures(case: Case) -> Findings:
     fault, so that they do not clear each other.
     """
     departed: list[tuple[str, str, PairMeasurement]] = []
-    agreeing: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
+    alike: set[str] = set()
+    others: dict[str, set[str]] = defaultdict(set)
     for m in case.measurements:
         ends = (case.clocks[m.source], case.clocks[m.target])
         if m.is_baseline_only:
             continue
         if "departs_by_s" in m.diagnostics:
             departed += [(*ends, m), (*ends[::-1], m)]
-        elif m.accepted and ends[0] != ends[1]:
-            of_kind = agreeing[case.kinds[m.source] == case.kinds[m.target]]
+        elif not m.accepted or ends[0] == ends[1]:
+            continue
+        elif case.kinds[m.source] == case.kinds[m.target]:
+            alike.update(ends)
+        else:
             for one, other in (ends, ends[::-1]):
-                of_kind.setdefault(one, set()).add(other)
-    alike, others = agreeing[True], agreeing[False]
+                others[one].add(other)
     doubted: dict[str, PairMeasurement] = {}
     for clock, other, m in departed:
-        if len(others.get(clock, ())) <= len(others.get(other, ())):
+        if len(others[clock]) <= len(others[other]):
             doubted.setdefault(clock, m)
     findings = []
     for name, clock in case.clocks.items():
         if clock not in doubted:
             continue
         text = f"{name} cannot be judged: {word_refusal(name, case.clocks, doubted[clock])}"
-        if clock in alike and clock not in others:
+        if clock in alike and not others[clock]:
             text += ". It agrees only with sources of its own kind, which may share the fault"
         findings.append(doubt(ReasonCode.UNOBSERVABLE, name, text))
     return Findings(findings=findings)

@@ -15,8 +15,12 @@ from syncaudit.estimators.delay.clock_step import (
 )
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
-from syncaudit.estimators.delay.parts import find_deviant_end
+from syncaudit.estimators.delay.parts import compare_other_delays, find_deviant_end
 from testkit.moving_body import Clock, camera, imu, shaking
+
+
+def deviant_end_of(fit):
+    return find_deviant_end(compare_other_delays(fit))
 
 
 def recorded(seed, clock, highest_hz=4.0, **cam):
@@ -34,7 +38,7 @@ def fitted(seed, clock, highest_hz=4.0, start_s=0.0):
 def searched(seed, clock, highest_hz=4.0, start_s=0.0, **cam):
     rows, driver = recorded(seed, clock, highest_hz, **cam)
     fit = fit_delay(rows, driver, start_s=start_s)
-    return find_step(rows, driver, fit, find_deviant_end(fit))
+    return find_step(rows, driver, fit, deviant_end_of(fit))
 
 
 @pytest.mark.parametrize("at_s", [5.0, 10.0, 14.5])
@@ -112,7 +116,7 @@ def test_step_near_an_end_is_found(at_s, step_s):
 @pytest.mark.parametrize(("at_s", "is_start"), [(0.9, True), (19.1, False)])
 def test_end_that_is_too_short_to_be_measured_is_told(at_s, is_start):
     clock = Clock(step_s=0.1, step_at_s=at_s)
-    end = find_deviant_end(fitted(6, clock, start_s=-0.1 if is_start else 0.0))
+    end = deviant_end_of(fitted(6, clock, start_s=-0.1 if is_start else 0.0))
     assert end.is_certain
     assert end.is_start is is_start
     assert abs(end.border_s - at_s) < 0.5
@@ -123,7 +127,7 @@ def test_end_that_is_doubted_makes_a_clip_uneven():
     """Too little to say so; all frames are worth tracking."""
     rows, driver = recorded(6, Clock(step_s=0.1, step_at_s=18.9))
     fit = fit_delay(rows.rows(np.arange(0, rows.values.shape[0], 7)), driver, start_s=0.0)
-    end = find_deviant_end(fit)
+    end = deviant_end_of(fit)
     assert not end.is_certain
     assert is_uneven(fit, end)
 
@@ -131,7 +135,7 @@ def test_end_that_is_doubted_makes_a_clip_uneven():
 def test_ends_of_clips_of_one_delay_do_not_deviate():
     for seed in range(20):
         highest_hz = (1.0, 4.0)[seed % 2]
-        end = find_deviant_end(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz))
+        end = deviant_end_of(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz))
         assert end is None or not end.is_certain
 
 
@@ -162,7 +166,7 @@ def test_too_few_increments_to_measure_pieces_still_show_a_step(step_s, is_there
     rows = from_rotation(camera(motion, 4, clock=Clock(step_s=step_s, step_at_s=15.0)))
     few = rows.rows(np.arange(0, rows.values.shape[0], 5))
     fit = fit_delay(few, driver, start_s=0.0)
-    end = find_deviant_end(fit)
+    end = deviant_end_of(fit)
     assert find_step(few, driver, fit, end) is None
     assert is_uneven(fit, end) is is_there
 

@@ -20,6 +20,7 @@ from syncaudit.estimators.delay.clock_step import (
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import (
+    compare_other_delays,
     find_deviant_end,
     parts_of_equal_information,
     why_delay_flutters,
@@ -114,7 +115,8 @@ def _refine(
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
         return refuse(task, middle_s, "no motion is visible to both", rows=n)
-    end = find_deviant_end(fit)
+    others = compare_other_delays(fit)
+    end = find_deviant_end(others)
     step = None if task.is_one_clock else find_step(increments, driver, fit, end)
     figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + task.epochs_s
@@ -150,14 +152,14 @@ def _refine(
     if step is None:
         why = why or why_parts_disagree(parts, fit, answer)
     if why is None and step is None and not task.is_one_clock:
-        delays_s = None
         if found.drift_ppm is not None:
             delays_s = np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()])
-            end = find_deviant_end(fit, delays_s)
+            others = compare_other_delays(fit, delays_s)
+            end = find_deviant_end(others)
         deviant = (
             (end.words, end.apart_s)
             if end is not None and end.is_certain
-            else why_middle_deviates(fit, delays_s)
+            else why_middle_deviates(others)
         )
         if deviant is None and not task.is_baseline_only:
             deviant = why_delay_flutters(fit)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-from scipy.linalg import cholesky_banded, solveh_banded
+from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
@@ -235,7 +234,7 @@ def _errors_of_frames(fit: DelayFit) -> float:
     steady = np.stack([(root * each).ravel() for each in (begin + end, drift)], axis=1)
     explained = steady @ np.linalg.lstsq(steady, (root * left).ravel(), rcond=None)[0]
     left = left - explained.reshape(left.shape) / root
-    # Normal equations of the frames' errors, tridiagonal, in the bands of `solveh_banded`.
+    # Normal equations of the frames' errors, tridiagonal, in the bands of `cholesky_banded`.
     information, score = np.zeros((2, times_s.size)), np.zeros(times_s.size)
     for at, rate in ((first, begin), (last, end)):
         np.add.at(information[1], at, np.sum(weights * rate**2, axis=1))
@@ -245,20 +244,21 @@ def _errors_of_frames(fit: DelayFit) -> float:
     if not power > 0.0:  # no frame ends an increment and begins another
         return 0.0
     best, flutter_s = 0.0, 0.0
-    for correlated_s, tried_s in product(FLUTTER_CORRELATED_S, FLUTTERS_S):
+    for correlated_s in FLUTTER_CORRELATED_S:
         like = np.exp(-np.diff(times_s) / correlated_s)
         new = 1.0 - like**2  # part of the variance that is new in each frame
         prior = np.ones((2, times_s.size))  # inverse correlation of the frames' errors
         prior[0, 1:] = -like / new
         prior[1, 1:] += like**2 / new
         prior[1, :-1] += like**2 / new
-        share = tried_s**2 * n / power
-        bands = prior + share * information
-        kept = 1.0 - share * float(score @ solveh_banded(bands, score)) / power
-        volume = float(np.sum(np.log(cholesky_banded(bands)[1])) + 0.5 * np.sum(np.log(new)))
-        gain = (-0.5 * n * math.log(kept) - volume) / max(1.0, fit.correlation_factor)
-        if gain > best:
-            best, flutter_s = gain, tried_s * math.sqrt(kept)
+        for tried_s in FLUTTERS_S:
+            share = tried_s**2 * n / power
+            factor = cholesky_banded(prior + share * information)
+            kept = 1.0 - share * float(score @ cho_solve_banded((factor, False), score)) / power
+            volume = float(np.sum(np.log(factor[1])) + 0.5 * np.sum(np.log(new)))
+            gain = (-0.5 * n * math.log(kept) - volume) / max(1.0, fit.correlation_factor)
+            if gain > best:
+                best, flutter_s = gain, tried_s * math.sqrt(kept)
     n_tried = len(FLUTTERS_S) * len(FLUTTER_CORRELATED_S)
     return flutter_s if best >= math.log(n_tried / MAX_CHANCE) else 0.0
 
@@ -297,87 +297,23 @@ def _gain_std(fit: DelayFit) -> float:
     return float(fit.gain * np.sqrt(share))
 
 
-def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEnd | None:
-    """Return the end of a clip that has, or may have, another delay; None if neither does.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OtherDelays:
+    """How well other delays describe each increment, compared with the delay of the whole clip."""
 
-    Robust weights hide it: rows that follow another delay count for nothing. Its log-likelihood
-    ratio to the delay of the whole, with the Cauchy distribution of the fit, grows with every row
-    at that end. Were there one delay, the largest of these sums for any number of rows would exceed
-    c with a probability of at most exp(-c) (Ville, "Étude critique de la notion de collectif",
-    1939), for each end and each of the delays tried. Correlated residuals count for less.
-    The bound holds if the noise is that of the fit; noise of the driver, or flexing, add to the
-    sums. What they may add is seen in the rest of the clip, in any run of rows. One more
-    alternative is that the driver says nothing about the rows, which have a Cauchy distribution as
-    wide as all motion: rows at rest, and noise, are unlikely by it.
+    mid_s: Floats  # shape (n,): times of the increments
+    # shape (k,): delays relative to that of the whole; the last, `REACH_S`, stands for none at all
+    apart_s: Floats
+    # shape (k, n): log-likelihood ratios to the delay of the whole, with the Cauchy distribution of
+    # the fit
+    gains: Floats
+    costs: Floats  # shape (n,): negative log-likelihoods at the delay of the whole
+
+
+def compare_other_delays(fit: DelayFit, delays_s: Floats | None = None) -> OtherDelays:
+    """Return how well other delays describe each increment.
 
     `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
-    """
-    tried_s, gains, _ = _gains_of_other_delays(fit, delays_s)
-    mid_s, n = fit.model.rows.mid_s, gains.shape[1]
-    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
-    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
-        return None
-    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
-    rest = gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1]
-    by_rest = _largest_run(rest).height
-    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
-    inner = last + 1 if side == 0 else n - last - 1
-    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
-    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
-    return DeviantEnd(
-        border_s=border_s,
-        span_s=abs(outer_s - border_s),
-        apart_s=float(tried_s[k]),
-        is_foreign=k + 1 == tried_s.size,
-        is_start=side == 0,
-        is_certain=bool(sums.max() >= needed),
-    )
-
-
-def why_middle_deviates(fit: DelayFit, delays_s: Floats | None = None) -> tuple[str, float] | None:
-    """Return which part inside a clip has another delay, and how far off that is, or None.
-
-    Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
-    is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
-    what noise does. Errors other than those of time, such as parallax, also look better at some
-    other delay, but by far not as well as the rest at its own.
-    """
-    tried_s, gains, costs = _gains_of_other_delays(fit, delays_s)
-    gains = gains[:-1]
-    run = _largest_run(gains)
-    if (
-        run.height < math.log(max(1, gains.size) / MAX_CHANCE)
-        or run.last - run.first > MAX_MIDDLE_SHARE * gains.shape[1]
-    ):
-        return None
-    rest = (gains[:, : run.first], gains[:, run.last + 1 :])
-    own = costs[run.first : run.last + 1]
-    excess = float(own.sum() - own.size * np.delete(costs, np.s_[run.first : run.last + 1]).mean())
-    if (
-        run.height < BEYOND_REST * max(_largest_run(part).height for part in rest)
-        or run.height < MIN_RUN_EXPLAINED * excess
-    ):
-        return None
-    mid_s, apart_s = fit.model.rows.mid_s, float(tried_s[run.alternative])
-    why = (
-        f"{mid_s[run.last] - mid_s[run.first]:.1f} s of it, about "
-        f"{0.5 * (mid_s[run.first] + mid_s[run.last]):.0f} s, fit {1e3 * apart_s:+.0f} ms more "
-        "than the rest of it: samples were late or early there, or two steps of a clock"
-    )
-    return why, apart_s
-
-
-def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Return by how much likelier other delays make each increment than that of the whole.
-
-    Returns
-    -------
-    tried_s : ndarray, shape (k,)
-        Delays relative to that of the whole; the last one, `REACH_S`, stands for none at all.
-    gains : ndarray, shape (k, n)
-        Log-likelihood ratios, with the Cauchy distribution of the fit.
-    costs : ndarray, shape (n,)
-        Negative log-likelihoods at the delay of the whole.
     """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
     n = rows.mid_s.size
@@ -401,7 +337,78 @@ def _gains_of_other_delays(fit: DelayFit, delays_s: Floats | None) -> tuple[Floa
     costs, is_held = np.vstack((costs, foreign)), np.vstack((is_held, is_held[:1]))
     gains = np.where(is_held[0] & is_held[1:], costs[0] - costs[1:], 0.0)
     factor = max(1.0, fit.correlation_factor)
-    return np.append(tried_s[1:], REACH_S), gains / factor, costs[0] / factor
+    return OtherDelays(
+        mid_s=rows.mid_s,
+        apart_s=np.append(tried_s[1:], REACH_S),
+        gains=gains / factor,
+        costs=costs[0] / factor,
+    )
+
+
+def find_deviant_end(others: OtherDelays) -> DeviantEnd | None:
+    """Return the end of a clip that has, or may have, another delay; None if neither does.
+
+    Robust weights hide it: rows that follow another delay count for nothing. Its log-likelihood
+    ratio to the delay of the whole, with the Cauchy distribution of the fit, grows with every row
+    at that end. Were there one delay, the largest of these sums for any number of rows would exceed
+    c with a probability of at most exp(-c) (Ville, "Étude critique de la notion de collectif",
+    1939), for each end and each of the delays tried. Correlated residuals count for less.
+    The bound holds if the noise is that of the fit; noise of the driver, or flexing, add to the
+    sums. What they may add is seen in the rest of the clip, in any run of rows. One more
+    alternative is that the driver says nothing about the rows, which have a Cauchy distribution as
+    wide as all motion: rows at rest, and noise, are unlikely by it.
+    """
+    mid_s, gains, n = others.mid_s, others.gains, others.mid_s.size
+    sums = np.cumsum(np.stack((gains, gains[:, ::-1])), axis=2)[:, :, : n // 2]
+    if not sums.size or sums.max() < math.log(2 * len(gains) / DOUBTED_CHANCE):
+        return None
+    side, k, last = (int(i) for i in np.unravel_index(np.argmax(sums), sums.shape))
+    rest = gains[:, last + 1 :] if side == 0 else gains[:, : n - last - 1]
+    by_rest = _largest_run(rest).height
+    needed = max(math.log(2 * len(gains) / MAX_CHANCE), BEYOND_REST * by_rest)
+    inner = last + 1 if side == 0 else n - last - 1
+    border_s = 0.5 * float(mid_s[inner - 1] + mid_s[inner])
+    outer_s = float(mid_s[0] if side == 0 else mid_s[-1])
+    return DeviantEnd(
+        border_s=border_s,
+        span_s=abs(outer_s - border_s),
+        apart_s=float(others.apart_s[k]),
+        is_foreign=k + 1 == others.apart_s.size,
+        is_start=side == 0,
+        is_certain=bool(sums.max() >= needed),
+    )
+
+
+def why_middle_deviates(others: OtherDelays) -> tuple[str, float] | None:
+    """Return which part inside a clip has another delay, and how far off that is, or None.
+
+    Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
+    is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
+    what noise does. Errors other than those of time, such as parallax, also look better at some
+    other delay, but by far not as well as the rest at its own.
+    """
+    gains, costs = others.gains[:-1], others.costs
+    run = _largest_run(gains)
+    if (
+        run.height < math.log(max(1, gains.size) / MAX_CHANCE)
+        or run.last - run.first > MAX_MIDDLE_SHARE * gains.shape[1]
+    ):
+        return None
+    rest = (gains[:, : run.first], gains[:, run.last + 1 :])
+    own = costs[run.first : run.last + 1]
+    excess = float(own.sum() - own.size * np.delete(costs, np.s_[run.first : run.last + 1]).mean())
+    if (
+        run.height < BEYOND_REST * max(_largest_run(part).height for part in rest)
+        or run.height < MIN_RUN_EXPLAINED * excess
+    ):
+        return None
+    mid_s, apart_s = others.mid_s, float(others.apart_s[run.alternative])
+    why = (
+        f"{mid_s[run.last] - mid_s[run.first]:.1f} s of it, about "
+        f"{0.5 * (mid_s[run.first] + mid_s[run.last]):.0f} s, fit {1e3 * apart_s:+.0f} ms more "
+        "than the rest of it: samples were late or early there, or two steps of a clock"
+    )
+    return why, apart_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
-from syncaudit.estimators.delay.parts import DeviantEnd, find_deviant_end
+from syncaudit.estimators.delay.parts import DeviantEnd, compare_other_delays, find_deviant_end
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
@@ -244,7 +244,7 @@ def _refine(
 def _deviant_end(record: PairMeasurement, task: DelayTask, fit: DelayFit) -> DeviantEnd | None:
     """Return an end of the clip that certainly differs from a record, by more than its error."""
     delays_s, stds_s = np.array([answer_at(record, task, at_s) for at_s in fit.mid_s.tolist()]).T
-    end = find_deviant_end(fit, delays_s)
+    end = find_deviant_end(compare_other_delays(fit, delays_s))
     if end is None or not end.is_certain:
         return None
     is_own = (fit.mid_s < end.border_s) == end.is_start
