@@ -5,7 +5,8 @@ stand and from its wrist, written as a LeRobot data set and read back from it. O
 three have a wrist camera four frames late, one a wrist camera one frame late, one a camera on a
 stand four frames late, one joints 50 ms late, one a wrist camera that drops frames; three are
 clean. Every camera is also compared with the joints of all other episodes of its case, to which it
-is unrelated: none may be accepted. ``python benchmarks/robots.py`` prints the tables and writes
+is unrelated: none may be accepted; and with its own joints while its frames are stamped too early
+for a while (`STALLS`), as by a recorder that stalls and catches up. ``python benchmarks/robots.py`` prints the tables and writes
 ``benchmarks/out/robots.json``; ``--seed`` draws other episodes, ``--n`` more, ``--case`` picks
 cases by words of their names.
 """
@@ -52,6 +53,9 @@ TURNS = (
     "wrist drops",
     "clean",
 )
+
+# Lengths of stalls, and how late frames are meanwhile, in seconds.
+STALLS = ((1.0, 0.1), (1.0, 0.2), (2.0, 0.1), (2.0, 0.06))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,7 @@ class Tally:
     n_unverified: int = 0
     n_unrelated: int = 0
     n_believed: int = 0
+    stalls: list[bool] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     n: int = 0
@@ -195,6 +200,7 @@ def run_case(case: Case, n: int, seed: int) -> Tally:
             _note(tally, pair, config, label)
         _judge(tally, verdict, kind, label)
     _cross(tally, seen, case.name)
+    _stall(tally, seen, seed)
     return tally
 
 
@@ -211,6 +217,30 @@ def _cross(tally: Tally, seen: list[tuple[list[ImageMotion], Activity | None]], 
                 if pair.accepted:
                     label = f"{name}, {camera.source} of {k}, joints of {other}"
                     tally.notes.append(f"{label}: BELIEVED at {pair.offset_s} s")
+
+
+def _stall(tally: Tally, seen: list[tuple[list[ImageMotion], Activity | None]], seed: int) -> None:
+    """Stamp the frames of good cameras too early for a while, and list which are refused."""
+    rng = np.random.default_rng(seed)
+    for cameras, state in seen:
+        for camera in cameras if state is not None else ():
+            if not measure_camera_state(camera, state).accepted:
+                continue
+            first_s, span_s = camera.start_s[0], camera.stop_s[-1] - camera.start_s[0]
+            for lasts_s, late_s in STALLS:
+                begin_s = first_s + span_s * rng.uniform(0.2, 0.6)
+                start_s, stop_s = (
+                    at_s - late_s * ((at_s >= begin_s) & (at_s < begin_s + lasts_s))
+                    for at_s in (camera.start_s, camera.stop_s)
+                )
+                is_kept = stop_s > start_s
+                stalled = replace(
+                    camera,
+                    start_s=start_s[is_kept],
+                    stop_s=stop_s[is_kept],
+                    moves=camera.moves[is_kept],
+                )
+                tally.stalls.append(not measure_camera_state(stalled, state).accepted)
 
 
 def _row(case: Case, view: str, tally: Tally) -> list[object]:
@@ -256,7 +286,7 @@ def main() -> None:
     kinds = list(dict.fromkeys(kind for kind in TURNS if kind != "clean"))
     print_table(
         "episodes: faults found and named, clean ones rejected",
-        ["episodes", *kinds, "false", "unverified", "wrong", "unrelated", "CPU s"],
+        ["episodes", *kinds, "false", "unverified", "wrong", "unrelated", "stalls", "CPU s"],
         [
             [
                 case.name,
@@ -265,6 +295,7 @@ def main() -> None:
                 f"{tally.n_unverified}/{tally.n}",
                 tally.n_wrong,
                 f"{tally.n_believed}/{tally.n_unrelated}",
+                _share(tally.stalls),
                 tally.seconds / max(1, tally.n),
             ]
             for case, tally in zip(cases, tallies, strict=True)

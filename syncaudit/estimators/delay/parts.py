@@ -379,19 +379,24 @@ def find_deviant_end(others: OtherDelays) -> DeviantEnd | None:
     )
 
 
-def why_middle_deviates(others: OtherDelays) -> tuple[str, float] | None:
+def why_middle_deviates(
+    others: OtherDelays, *, least_s: float = 0.0, explained: float = MIN_RUN_EXPLAINED
+) -> tuple[str, float] | None:
     """Return which part inside a clip has another delay, and how far off that is, or None.
 
     Such as frames that are late for a while. Like an end, but it may begin at any row: each of them
     is one more chance. Only in runs of up to a quarter of the rows is the rest long enough to show
     what noise does. Errors other than those of time, such as parallax, also look better at some
-    other delay, but by far not as well as the rest at its own.
+    other delay, but by far not as well as the rest at its own: the share of its excess costs that
+    its own delay saves must be `explained`. Runs shorter than `least_s` do not count.
     """
-    gains, costs = others.gains[:-1], others.costs
+    gains, costs, mid_s = others.gains[:-1], others.costs, others.mid_s
     run = _largest_run(gains)
+    span_s = float(mid_s[run.last] - mid_s[run.first]) if mid_s.size else 0.0
     if (
         run.height < math.log(max(1, gains.size) / MAX_CHANCE)
         or run.last - run.first > MAX_MIDDLE_SHARE * gains.shape[1]
+        or span_s < least_s
     ):
         return None
     rest = (gains[:, : run.first], gains[:, run.last + 1 :])
@@ -399,12 +404,12 @@ def why_middle_deviates(others: OtherDelays) -> tuple[str, float] | None:
     excess = float(own.sum() - own.size * np.delete(costs, np.s_[run.first : run.last + 1]).mean())
     if (
         run.height < BEYOND_REST * max(_largest_run(part).height for part in rest)
-        or run.height < MIN_RUN_EXPLAINED * excess
+        or run.height < explained * excess
     ):
         return None
-    mid_s, apart_s = others.mid_s, float(others.apart_s[run.alternative])
+    apart_s = float(others.apart_s[run.alternative])
     why = (
-        f"{mid_s[run.last] - mid_s[run.first]:.1f} s of it, about "
+        f"{span_s:.1f} s of it, about "
         f"{0.5 * (mid_s[run.first] + mid_s[run.last]):.0f} s, fit {1e3 * apart_s:+.0f} ms more "
         "than the rest of it: samples were late or early there, or two steps of a clock"
     )

@@ -18,7 +18,11 @@ from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
-from syncaudit.estimators.delay.parts import DeviantEnd, compare_other_delays, find_deviant_end
+from syncaudit.estimators.delay.parts import (
+    compare_other_delays,
+    find_deviant_end,
+    why_middle_deviates,
+)
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
@@ -59,6 +63,11 @@ MAX_MOVE_PERIODS = 2.0
 # Clocks: quartz is within 100 ppm, 29.97 taken for 30 frames/s is 1,000 ppm, and the ceramic
 # resonators of cheap controllers, the worst oscillators sold as such, are within 0.5 %.
 MAX_DRIFT_PPM = 5000.0
+# Shortest run of frames that counts as late, and the share of its excess costs that its own delay
+# must save. Errors of the mixing and of coding look like a delay for up to 0.4 s, and add to these
+# costs: of 36 good cameras (`benchmarks/robots.py`, and the four of a real arm) no longer run saves
+# more than half of what is needed.
+MIN_LATE_S, MIN_LATE_EXPLAINED = 0.5, 0.5
 # A delay is useful only if known to better than this part of a frame period.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
@@ -227,9 +236,9 @@ def _refine(
     if why is None and abs(record.drift_ppm or 0.0) > DRIFT_Z * USUAL_DRIFT_PPM:
         why = why_a_step_as_well(mixed, driver, fit, seen=increments, period_s=slower_s)
     if why is None and step is None and not task.is_one_clock:
-        end = _deviant_end(record, task, fit)
-        if end is not None:
-            why, figures["departs_by_s"] = end.words, end.apart_s
+        departure = _departure(record, task, fit)
+        if departure is not None:
+            why, figures["departs_by_s"] = departure
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
@@ -241,14 +250,18 @@ def _refine(
     )
 
 
-def _deviant_end(record: PairMeasurement, task: DelayTask, fit: DelayFit) -> DeviantEnd | None:
-    """Return an end of the clip that certainly differs from a record, by more than its error."""
+def _departure(record: PairMeasurement, task: DelayTask, fit: DelayFit) -> tuple[str, float] | None:
+    """Return which part of the clip certainly differs from a record, and by how much, or None."""
     delays_s, stds_s = np.array([answer_at(record, task, at_s) for at_s in fit.mid_s.tolist()]).T
-    end = find_deviant_end(compare_other_delays(fit, delays_s))
-    if end is None or not end.is_certain:
-        return None
-    is_own = (fit.mid_s < end.border_s) == end.is_start
-    return end if abs(end.apart_s) > MAX_PART_Z * float(stds_s[is_own].mean()) else None
+    others = compare_other_delays(fit, delays_s)
+    end = find_deviant_end(others)
+    found = (
+        (end.words, end.apart_s)
+        if end is not None and end.is_certain
+        else why_middle_deviates(others, least_s=MIN_LATE_S, explained=MIN_LATE_EXPLAINED)
+    )
+    # The mixing of the whole is no better known than the delay.
+    return found if found and abs(found[1]) > MAX_PART_Z * float(stds_s.max()) else None
 
 
 def largest_std_s(slower_s: float) -> float:

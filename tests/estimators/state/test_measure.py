@@ -278,6 +278,18 @@ def test_lost_frames_near_the_end_are_not_overlooked(seed):
     assert pair.diagnostics["departs_by_s"] == pytest.approx(0.2, abs=0.05)
 
 
+@pytest.mark.parametrize("seed", [0, 9])
+def test_frames_that_are_late_for_a_while_are_not_overlooked(seed):
+    """A recorder that stalls for a second and numbers its frames as if it had not."""
+    course = arm(seed, 25.0)
+    late_s = np.where(np.abs(np.arange(750) - 400) < 22, 0.12, 0.0)
+    camera = pictures(course, seed, 25.0, late_s=late_s, noise=0.3)
+    pair = measure_camera_state(camera, joints(course, 25.0))
+    assert not pair.accepted
+    assert "samples were late or early there" in pair.why
+    assert pair.diagnostics["departs_by_s"] == pytest.approx(-0.12, abs=0.04)
+
+
 def test_sensors_on_one_clock_do_not_drift():
     assert drifting(0, 3000.0).drift_ppm is not None
     pair = drifting(1, 0.0, is_one_clock=True)
