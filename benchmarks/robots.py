@@ -1,14 +1,14 @@
 """Measure robot episodes: cameras against joints, joints against commands.
 
 Truth is by construction (`syncaudit.simulate.robot`): an arm that picks and places, seen from a
-stand and from its wrist, written as a LeRobot data set and read back from it. Of ten episodes
-three have a wrist camera four frames late, one a wrist camera one frame late, one a camera on a
-stand four frames late, one joints 50 ms late, one a wrist camera that drops frames; three are
-clean. Every camera is also compared with the joints of all other episodes of its case, to which it
-is unrelated: none may be accepted; and with its own joints while its frames are stamped too early
-for a while (`STALLS`), as by a recorder that stalls and catches up. ``python benchmarks/robots.py`` prints the tables and writes
-``benchmarks/out/robots.json``; ``--seed`` draws other episodes, ``--n`` more, ``--case`` picks
-cases by words of their names.
+stand and from its wrist, written as a LeRobot data set and read back from it. Of ten episodes three
+have a wrist camera four frames late, one a wrist camera one frame late, one a camera on a stand
+four frames late, one joints 50 ms late, one a wrist camera that drops frames; three are clean.
+Every camera is also compared with the joints of all other episodes of its case, to which it is
+unrelated: none may be accepted; and with its own joints while its frames are stamped too early for
+a while (`STALLS`), as by a recorder that stalls and catches up. ``python benchmarks/robots.py``
+prints the tables and writes ``benchmarks/out/robots.json``; ``--seed`` draws other episodes,
+``--n`` more, ``--case`` picks cases by words of their names.
 """
 
 from __future__ import annotations
