@@ -290,6 +290,22 @@ def test_frames_that_are_late_for_a_while_are_not_overlooked(seed):
     assert pair.diagnostics["departs_by_s"] == pytest.approx(-0.12, abs=0.04)
 
 
+@pytest.mark.parametrize(("drift_std_ppm", "is_accepted"), [(6000.0, True), (7000.0, False)])
+def test_a_single_move_is_no_match(monkeypatch, drift_std_ppm, is_accepted):
+    """Other moves resemble one: the ends of the clip must show the delay too."""
+    found = measure.record_delay
+
+    def record(task, mixed, driver, fit, step, figures, **how):
+        told = found(task, mixed, driver, fit, step, figures, **how)
+        figures["drift_std_ppm"] = drift_std_ppm
+        return told
+
+    monkeypatch.setattr(measure, "record_delay", record)
+    pair = measured(1)
+    assert pair.accepted == is_accepted
+    assert is_accepted or "it rests on a single move" in pair.why
+
+
 def test_sensors_on_one_clock_do_not_drift():
     assert drifting(0, 3000.0).drift_ppm is not None
     pair = drifting(1, 0.0, is_one_clock=True)
