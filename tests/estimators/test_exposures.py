@@ -189,3 +189,31 @@ def test_ramps_shorter_than_any_exposure_are_the_light():
     seen = unsettled(rng, onsets_s, length_s=3e-4, stated=("line_delay_s",))
     for error_s, std_s in measured_both_ways([seen], trigger(rng, onsets_s)):
         assert abs(error_s) < 1.96 * std_s < 4e-4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_audits_date_the_light_by_line_delays_that_pairs_of_cameras_show(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    # Read in 7.2 ms: of c, no band shows both edges, and nothing shows its exposure.
+    seen = {
+        name: unsettled(
+            rng,
+            onsets_s,
+            length_s=0.002,
+            stated=(),
+            name=name,
+            exposure_s=exposure_s,
+            rate_hz=rate_hz,
+            height_px=240,
+        )
+        for name, exposure_s, rate_hz in (
+            ("a", 0.001, 60.0),
+            ("b", 0.004, 50.0),
+            ("c", 0.008, 60.0),
+        )
+    }
+    pairs = measure_light(ClipEvidence(flashes=seen), {}, 30.0)
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert abs(pair.offset_s) < 3.0 * pair.offset_std_s < 2e-3
