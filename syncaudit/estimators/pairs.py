@@ -12,6 +12,7 @@ from syncaudit.estimators.events.exposures import (
     allow_for_light,
     allow_for_rise,
     settle_exposures,
+    share_half_light,
     states_nothing,
 )
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
@@ -249,7 +250,7 @@ def _measure_flashes(
     `line_delays_s` are known ones of cameras that state neither line delay nor exposure.
     """
     settled = settle_exposures(recorded, line_delays_s)
-    seen = allow_for_rise(allow_for_light(limit_light(settled)))
+    seen = share_half_light(allow_for_rise(allow_for_light(limit_light(settled))))
     light = find_light_length(seen, max_offset_s=max_offset_s)
     noticed = [light.narrowed(item) for item in seen]
     return [

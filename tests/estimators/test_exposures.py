@@ -217,3 +217,21 @@ def test_audits_date_the_light_by_line_delays_that_pairs_of_cameras_show(seed):
     assert len(pairs) == 2
     for pair in pairs:
         assert abs(pair.offset_s) < 3.0 * pair.offset_std_s < 2e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_of_both_kinds_show_how_long_bands_are_and_other_cameras_their_half_light(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s, length_s = irregular_onsets(rng, 60), 0.01
+    pulses = {"length_s": length_s, "stated": (), "exposure_s": 0.0005}
+    seen = unsettled(rng, onsets_s, name="a", rate_hz=25.0, **pulses)
+    # Read in 9.6 ms, so that no frame shows both ends of a pulse: like a light that stays on.
+    switches_s = np.sort([*onsets_s, *onsets_s + length_s])
+    lasting = switches(rng, switches_s, name="b", rate_hz=20.0, line_delay_s=2e-5, is_stated=False)
+    flashes = {"a": seen, "b": dataclasses.replace(lasting, edge_shift_std_s=0.004)}
+    pairs = measure_light(
+        ClipEvidence(flashes=flashes, triggers={"log": trigger(rng, onsets_s)}), {}, 30.0
+    )
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert abs(pair.offset_s) < 3.0 * pair.offset_std_s < 0.02
