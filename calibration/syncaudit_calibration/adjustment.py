@@ -41,6 +41,7 @@ from syncaudit_calibration.variances import (
     improve_scatter,
     is_confirmed,
     widened,
+    without_row_noise,
 )
 
 N_ROBUST = 8
@@ -131,6 +132,7 @@ def adjust(observations: Observations) -> Adjustment:
         mean, box_var = bend_boxes(observations, residuals, mean, box_var, is_box & is_used)
         robust = np.where(is_used, robust, 0.0)
         noise = _noise(groups, scatter, std, np.where(is_box, box_var, 0.0), robust)
+    solution = without_row_noise(observations, solution, groups, noise, is_used & ~is_box)
     solution = widened(observations, solution, groups, noise, is_used & ~is_box)
     if is_box.any():
         solution = refine_boxes(observations, solution, noise, is_used)

@@ -24,6 +24,7 @@ from scipy.linalg import solve_triangular
 
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.unknowns import prior_rows
 
 # Information (1/s^2) on a flash without any observation of nonzero weight.
 NOTHING_KNOWN = 1e-6
@@ -147,8 +148,9 @@ def solve(
     share = whitener.flash_means(white)
     left = whitener.without_flashes(white)
     # One row per unknown: its total correction, in units of its prior.
-    q, r = np.linalg.qr(np.concatenate([left[:, :-1], np.eye(prior.size)]))
-    change = -_solve_triangular(r, q.T @ np.concatenate([left[:, -1], x / prior]))
+    own = prior_rows(observations.unknowns)
+    q, r = np.linalg.qr(np.concatenate([left[:, :-1], own]))
+    change = -_solve_triangular(r, q.T @ np.concatenate([left[:, -1], own @ (x / prior)]))
     x = x + change * prior
     factor = prior[:, None] * _solve_triangular(r, np.eye(prior.size))
     return Solution(
@@ -181,7 +183,7 @@ def reduced_products(
     left = whitener.without_flashes(whitener.whitened(rows))
     p = prior.size
     known, sought = left[:, :p], left[:, p:]
-    q, _ = np.linalg.qr(np.concatenate([known, np.eye(p)]))
+    q, _ = np.linalg.qr(np.concatenate([known, prior_rows(observations.unknowns)]))
     sought = np.concatenate([sought, np.zeros((p, sought.shape[1]))])
     sought = sought - q @ (q.T @ sought)
     weight: Floats = _squares(sought[:, :-1].T)

@@ -18,8 +18,13 @@ from syncaudit.estimators.events.instants import (
     usual_line_delay,
 )
 from syncaudit.model import FlashEdges, FlashIntervals
+from syncaudit.model.arrays import Floats
 from syncaudit_calibration.seed import Seed
 
+# Correlation of readouts that nothing states: cameras of one recording are of one model about as
+# often as of several. Where flashes show only the ratios of line delays, independent readouts would
+# average out.
+ALIKE = 0.5
 # The seed is accurate to milliseconds, or to tens of milliseconds if line delays are not stated.
 OFFSET_PRIOR_S = 0.1
 # Quartz clocks stay within this; with intervals only, offsets depend on it.
@@ -163,6 +168,19 @@ def _stated(
         prior_std=max(STATED_SHARE * stated, 1e-12),
         is_stated=True,
     )
+
+
+def prior_rows(unknowns: Sequence[Unknown]) -> Floats:
+    """Return rows that turn unknowns, in units of their priors, into independent errors of one.
+
+    Line delays that are not stated depend on each other: cameras may be of one model. The rows,
+    shape (p, p), are the inverse of a root of the correlation of the priors.
+    """
+    is_usual = np.array([own.kind == "line_delay" and not own.is_stated for own in unknowns])
+    correlation = ALIKE * np.outer(is_usual, is_usual)
+    np.fill_diagonal(correlation, 1.0)
+    rows: Floats = np.linalg.inv(np.linalg.cholesky(correlation))
+    return rows
 
 
 def light_lasts(items: Iterable[EventEvidence]) -> bool:

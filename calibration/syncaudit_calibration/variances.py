@@ -17,8 +17,9 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from syncaudit.model.arrays import Bools, Floats, Ints
-from syncaudit_calibration.normal_equations import Noise, Solution
+from syncaudit_calibration.normal_equations import Noise, Solution, line_delays_s
 from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.unknowns import prior_rows
 
 # Minimum number of groups with at least two observations to estimate the detection errors.
 MIN_PAIRS = 5
@@ -166,10 +167,45 @@ def widened(
     return replace(solution, covariance=solution.covariance * np.outer(factor, factor))
 
 
-def _redundancy(
+def without_row_noise(
+    observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
+) -> Solution:
+    """Return the solution with errors that do not take errors of rows for a variation of rows.
+
+    Derivatives are taken at rows corrected for their estimated errors. Of the variance ``1 / w`` of
+    a group's mean row the share ``1 - r s`` is left, with r the redundancy of the group and s the
+    part of its errors that lies in rows. Line delays then seem determined that are not: with D the
+    information expected from these errors and C the covariance, the equations have the slope
+    ``1 / C - D``, and their scatter is 1 / C. The information of flashes is at least 0.
+    """
+    at = np.flatnonzero([unknown.kind == "line_delay" for unknown in observations.unknowns])
+    if not at.size:
+        return solution
+    prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+    rows = prior_rows(observations.unknowns)
+    least = np.linalg.inv(np.linalg.inv(rows.T @ rows)[np.ix_(at, at)])
+    first = np.unique(groups.group, return_index=True)[1]
+    of_rows = 1.0 - noise.share
+    seeming = of_rows * (
+        1.0 - of_rows * _group_redundancy(observations, solution, groups, noise, is_point)
+    )
+    seeming *= 1.0 - noise.total * of_rows * solution.own_var[observations.flash[first]]
+    line_s = np.maximum(line_delays_s(observations, solution.x)[first], 1e-12)
+    lever = prior[at] * (observations.design[first][:, at] != 0.0) / line_s[:, None]
+    scaled = solution.factor / prior[:, None]
+    covariance = scaled @ scaled[at].T
+    known = np.linalg.inv(covariance[at])
+    values, vectors = np.linalg.eigh(known - np.diag(seeming @ lever**2) - least)
+    taken = known - least - (vectors * np.maximum(values, 0.0)) @ vectors.T
+    change = np.linalg.solve(np.eye(at.size) - covariance[at] @ taken, scaled[at])
+    factor = prior[:, None] * (scaled + covariance @ taken @ change)
+    return replace(solution, factor=factor, covariance=factor @ factor.T)
+
+
+def _group_redundancy(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
 ) -> Floats:
-    """Return the redundancy of the observations of each flash, timestamps counted once."""
+    """Return the redundancy of each group, timestamps counted once; 0 where it has no points."""
     used = np.flatnonzero(is_point)
     flash = np.zeros(noise.common.size, dtype=np.int64)
     flash[groups.group[used]] = observations.flash[used]
@@ -177,6 +213,16 @@ def _redundancy(
     total = noise.total
     variance = noise.common + 1.0 / np.maximum(total, 1e-300)
     has_say = np.bincount(groups.group, weights=is_point, minlength=total.size) > 0
-    left = np.where(has_say, np.clip(1.0 - spread / variance, 0.0, 1.0), 0.0)
+    return np.where(has_say, np.clip(1.0 - spread / variance, 0.0, 1.0), 0.0)
+
+
+def _redundancy(
+    observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
+) -> Floats:
+    """Return the redundancy of the observations of each flash."""
+    used = np.flatnonzero(is_point)
+    flash = np.zeros(noise.common.size, dtype=np.int64)
+    flash[groups.group[used]] = observations.flash[used]
+    left = _group_redundancy(observations, solution, groups, noise, is_point)
     found = np.bincount(flash, weights=left, minlength=observations.flash_s.size)
     return found.astype(np.float64)

@@ -59,8 +59,8 @@ _RATES = ("vel", "twist", "delta", "rate", "speed")
 _NO_MOTION = ("effort", "torque", "current", "force", "temperature", "voltage", "reward", "done")
 
 STROBE_ROLE = "strobe"
-# Counters wrap after one or two bytes.
-WRAPS = (256, 65536)
+# Counters of up to this many bits wrap; longer ones were set back.
+MAX_WRAP_BITS = 16
 # Counts that float64 represents exactly; NaN fails the comparison as well.
 MOST_COUNT = 2.0**53
 # Bounds of the rounding of timestamps: none is better than a microsecond.
@@ -246,10 +246,10 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
 
     A pulse began between the last message with the old count and the first with the new one, both
     by their stamps; the receive delay of a bus is part of its clock offset. A counter that jumps by
-    more than one counts several pulses in the interval; one that falls has wrapped after 256 or
-    65536, whichever is the first range that holds all its counts. A signal that changes between two
-    values is the level of a light instead, which goes on where it rises. None if there is no
-    channel of the role ``strobe`` or it never changes.
+    more than one counts several pulses in the interval; one that falls has wrapped after all values
+    of its bits, the fewest that hold all its counts. A signal that changes between two values is
+    the level of a light instead, which goes on where it rises. None if there is no channel of the
+    role ``strobe`` or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
@@ -263,9 +263,10 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     if not changed.size:
         return None
     is_level = changed.size > 1 and np.unique(counts).size == 2
-    wrap = None if is_level else next((n for n in WRAPS if int(counts.max()) < n), None)
-    jumps = np.sign(jumps) if is_level else jumps
-    jumps = jumps[changed] if wrap is None else jumps[changed] % wrap
+    n_bits = int(counts.max()).bit_length()
+    wraps = not is_level and n_bits <= MAX_WRAP_BITS
+    jumps = (np.sign(jumps) if is_level else jumps)[changed]
+    jumps = jumps % 2**n_bits if wraps else jumps
     # Without a known wrap, a falling counter was reset: the number of pulses is unknown.
     forward = jumps > 0
     changed = changed[forward]

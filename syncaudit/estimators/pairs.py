@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
+from syncaudit.estimators.events.exposures import (
+    allow_for_light,
+    allow_for_rise,
+    settle_exposures,
+    share_half_light,
+    states_nothing,
+)
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.instants import is_by_camera
+from syncaudit.estimators.events.instants import EventEvidence, is_by_camera
 from syncaudit.estimators.events.light_length import find_light_length, limit_light
 from syncaudit.estimators.events.scans import READ_UP, find_scans, without_ends, word_undecided_scan
 from syncaudit.estimators.inertial import measure_imu_imu
@@ -208,15 +214,13 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
         for name, item in found.items()
         if name not in scans.undecided
     ]
-    seen = allow_for_rise(allow_for_light(limit_light(settle_exposures(as_read))))
-    light = find_light_length(seen, max_offset_s=max_offset_s)
-    noticed = {item.source: light.narrowed(item) for item in seen}
-    names = list(noticed)
-    pairs = [
-        measure_flashes(noticed[name], noticed[other], max_offset_s=max_offset_s)
-        for k, name in enumerate(names)
-        for other in names[:k]
-    ]
+    names = [item.source for item in as_read]
+    pairs = _measure_flashes(as_read, {}, max_offset_s)
+    line_delays_s = _known_line_delays_s(
+        [item.source for item in as_read if states_nothing(item)], pairs
+    )
+    if line_delays_s:
+        pairs = _measure_flashes(as_read, line_delays_s, max_offset_s)
     tree: list[PairMeasurement] = []
     group = {name: {name} for name in names}
     for pair in sorted(pairs, key=lambda pair: pair.offset_std_s or np.inf):
@@ -236,6 +240,36 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
         why = word_undecided_scan(name, scan)
         tree.append(PairMeasurement.refused(name, other, METHOD, 0, why))
     return [_marked(pair, scans.found) for pair in tree]
+
+
+def _measure_flashes(
+    recorded: Sequence[EventEvidence], line_delays_s: Mapping[str, float], max_offset_s: float
+) -> _Pairs:
+    """Measure every two sources by the flashes that both recorded.
+
+    `line_delays_s` are known ones of cameras that state neither line delay nor exposure.
+    """
+    settled = settle_exposures(recorded, line_delays_s)
+    seen = share_half_light(allow_for_rise(allow_for_light(limit_light(settled))))
+    light = find_light_length(seen, max_offset_s=max_offset_s)
+    noticed = [light.narrowed(item) for item in seen]
+    return [
+        measure_flashes(item, other, max_offset_s=max_offset_s)
+        for k, item in enumerate(noticed)
+        for other in noticed[:k]
+    ]
+
+
+def _known_line_delays_s(names: Collection[str], pairs: _Pairs) -> dict[str, float]:
+    """Return the line delays of some cameras that pairs determine, the best of each."""
+    found: dict[str, tuple[float, float]] = {}
+    for pair in pairs:
+        for side, name in (("source", pair.source), ("target", pair.target)):
+            figures = pair.diagnostics
+            if pair.accepted and name in names and figures.get(f"{side}_line_delay_known"):
+                own = figures[f"{side}_line_delay_std_s"], figures[f"{side}_line_delay_s"]
+                found[name] = min(own, found.get(name, own))
+    return {name: line_delay_s for name, (_, line_delay_s) in found.items()}
 
 
 def _marked(pair: PairMeasurement, read_up: Collection[str]) -> PairMeasurement:

@@ -8,6 +8,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.plots import _instants_s
 
+from syncaudit.estimators.events.instants import READOUT_S
 from syncaudit.model import FlashIntervals, Quantity
 from testkit.event_rig import (
     WIDTH_S,
@@ -334,3 +335,37 @@ def test_a_counter_is_no_better_known_than_the_latency_of_half_light():
     can = found.sources["can"]
     assert can.offset_std_s > 0.9 * found.half_light_std_s > 4e-4
     assert abs(errors_of(found, clocks)["can"][0]) < 1.96 * can.offset_std_s
+
+
+def test_line_delays_of_one_model_that_no_flash_shows_remain_as_open_as_usual_ones():
+    z = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 99])
+        onsets = irregular_onsets(rng, 80)
+        line_delay_s = rng.uniform(*READOUT_S) / 480
+        phase_s = rng.uniform(0.0, 1.0 / 12.0)
+        seen, clocks = [], {}
+        for name in "abcdef":
+            clock = Clock(offset_s=rng.uniform(-0.05, 0.05), drift=rng.uniform(-8e-5, 8e-5))
+            edges = camera(
+                rng,
+                onsets,
+                name=name,
+                clock=clock,
+                rate_hz=12.0 / (1.0 + clock.drift),
+                is_stated=False,
+                line_delay_s=line_delay_s,
+                exposure_s=0.006,
+                phase_s=phase_s + rng.uniform(-0.004, 0.004),
+                noise_s=4e-6,
+            )
+            seen.append(_jittered(rng, edges, 2e-5))
+            clocks[name] = clock
+        found = calibrate_events(seen, reference="a")
+        at_s = found.at_ns * 1e-9
+        for name, source in found.sources.items():
+            if name != "a":
+                reference_s = at_s + clocks[name].correction_s(at_s)
+                true_s = float(clocks["a"].own(np.array(reference_s))) - at_s
+                z.append((source.offset_s - true_s) / source.offset_std_s)
+    assert np.sqrt(np.mean(np.square(z))) < 2.2

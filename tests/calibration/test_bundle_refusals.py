@@ -89,10 +89,10 @@ def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():
 
 
 def test_a_vague_line_delay_is_refused_only_if_no_shutter_has_it(monkeypatch):
-    # It is 0.94 +- 0.37 times the usual one.
+    # It is as uncertain as the usual one.
     monkeypatch.setattr(observability, "MAX_LINE_SHARE", 0.5)
     assert calibrate_events(_flashes_in_one_row(), reference="trigger").sources["cam_1"]
-    monkeypatch.setattr(observability, "MAX_LINE_SHARE", 0.1)
+    monkeypatch.setattr(observability, "MAX_Z", 0.5)
     with pytest.raises(CalibrationError, match="line delay of cam_1 is not observable"):
         calibrate_events(_flashes_in_one_row(), reference="trigger")
 

@@ -38,7 +38,13 @@ def test_jumps_count_several_pulses():
 
 
 @pytest.mark.parametrize(
-    ("counts", "expected"), [([254, 255, 0, 2], [1, 1, 2]), ([65535, 65535, 1], [2])]
+    ("counts", "expected"),
+    [
+        ([254, 255, 0, 2], [1, 1, 2]),
+        ([65535, 65535, 1], [2]),
+        ([14, 15, 0, 1], [1, 1, 1]),
+        ([2, 3, 0, 1, 2, 3, 1], [1, 1, 1, 1, 1, 2]),
+    ],
 )
 def test_counters_wrap(counts, expected):
     assert find_strobe(bus(counts)).count.tolist() == expected

@@ -13,7 +13,7 @@ from syncaudit.estimators.events import (
     why_bands_contradict,
 )
 from syncaudit.estimators.events.flash_bands import MAX_CHANCE
-from syncaudit.estimators.events.instants import usual_line_delay
+from syncaudit.estimators.events.instants import READOUT_S, usual_line_delay
 from syncaudit.model import FlashEdges
 from testkit.event_rig import (
     WIDTH_S,
@@ -126,6 +126,36 @@ def test_an_unobservable_line_delay_widens_the_error(onsets):
     assert found.diagnostics["source_line_delay_known"] == 0.0
     assert found.offset_std_s > 1e-3
     assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 3.0 * found.offset_std_s
+
+
+def test_jitter_of_timestamps_does_not_lengthen_line_delays():
+    # Cameras of one frame rate do not show their line delay: it stays what is usual.
+    z = []
+    for seed in range(25):
+        rng = np.random.default_rng([seed, 77])
+        onsets = irregular_onsets(rng, 60)
+        phase_s = rng.uniform(0.0, 1.0 / 12.0)
+        readout_s = rng.uniform(*READOUT_S)
+        seen = []
+        for name, clock in (("a", Clock()), ("b", MOVED)):
+            shutter = {"line_delay_s": readout_s / 480, "exposure_s": 0.004, "noise_s": 2e-6}
+            near_s = phase_s + rng.uniform(-0.004, 0.004)
+            edges = camera(
+                rng, onsets, name=name, is_stated=False, clock=clock, phase_s=near_s, **shutter
+            )
+            late_s = rng.normal(0.0, 1e-4, 2000)
+            seen.append(
+                dataclasses.replace(
+                    edges, frame_s=edges.frame_s + late_s[edges.frame_index], jitter_s=1e-4
+                )
+            )
+        found = measure_flashes(*seen)
+        assert found.accepted
+        figures = found.diagnostics
+        for side in ("source", "target"):
+            off_s = figures[f"{side}_line_delay_s"] - readout_s / 480
+            z.append(off_s / figures[f"{side}_line_delay_std_s"])
+    assert abs(np.mean(z)) < 0.5
 
 
 def test_dropped_frames_read_as_a_step(onsets):

@@ -189,3 +189,49 @@ def test_ramps_shorter_than_any_exposure_are_the_light():
     seen = unsettled(rng, onsets_s, length_s=3e-4, stated=("line_delay_s",))
     for error_s, std_s in measured_both_ways([seen], trigger(rng, onsets_s)):
         assert abs(error_s) < 1.96 * std_s < 4e-4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_audits_date_the_light_by_line_delays_that_pairs_of_cameras_show(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    # Read in 7.2 ms: of c, no band shows both edges, and nothing shows its exposure.
+    seen = {
+        name: unsettled(
+            rng,
+            onsets_s,
+            length_s=0.002,
+            stated=(),
+            name=name,
+            exposure_s=exposure_s,
+            rate_hz=rate_hz,
+            height_px=240,
+        )
+        for name, exposure_s, rate_hz in (
+            ("a", 0.001, 60.0),
+            ("b", 0.004, 50.0),
+            ("c", 0.008, 60.0),
+        )
+    }
+    pairs = measure_light(ClipEvidence(flashes=seen), {}, 30.0)
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert abs(pair.offset_s) < 3.0 * pair.offset_std_s < 2e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_of_both_kinds_show_how_long_bands_are_and_other_cameras_their_half_light(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s, length_s = irregular_onsets(rng, 60), 0.01
+    pulses = {"length_s": length_s, "stated": (), "exposure_s": 0.0005}
+    seen = unsettled(rng, onsets_s, name="a", rate_hz=25.0, **pulses)
+    # Read in 9.6 ms, so that no frame shows both ends of a pulse: like a light that stays on.
+    switches_s = np.sort([*onsets_s, *onsets_s + length_s])
+    lasting = switches(rng, switches_s, name="b", rate_hz=20.0, line_delay_s=2e-5, is_stated=False)
+    flashes = {"a": seen, "b": dataclasses.replace(lasting, edge_shift_std_s=0.004)}
+    pairs = measure_light(
+        ClipEvidence(flashes=flashes, triggers={"log": trigger(rng, onsets_s)}), {}, 30.0
+    )
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert abs(pair.offset_s) < 3.0 * pair.offset_std_s < 0.02

@@ -269,6 +269,30 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     ]
 
 
+def share_half_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
+    """Return the evidence of cameras whose ramps do not show half-light with that of the others.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source, of one light.
+    """
+    shown = [
+        item
+        for item in evidence
+        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
+    ]
+    if not shown:
+        return list(evidence)
+    best = min(shown, key=lambda item: item.half_light_std_s or 0.0)
+    return [
+        replace(item, half_light_s=best.half_light_s, half_light_std_s=best.half_light_std_s)
+        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is None
+        else item
+        for item in evidence
+    ]
+
+
 def allow_for_rise(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     """Return the evidence with the error of logged onsets of lights that stay on.
 
@@ -296,8 +320,12 @@ def allow_for_rise(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
 
 
 def _with_open_exposure(item: FlashEdges, longest_s: float) -> FlashEdges:
-    """Return the evidence with the error of an exposure of any length up to that of the light."""
-    is_guessed = band_height_px(item) is None and item.exposure_part.any()
+    """Return the evidence with the error of an exposure of any length up to that of the light.
+
+    Edges of both kinds are half of it early and half of it late, so that a fit finds it.
+    """
+    has_one_kind = np.unique(item.exposure_part[item.exposure_part != 0.0]).size == 1
+    is_guessed = has_one_kind and band_height_px(item) is None
     part = abs(item.stamp_part) + 0.5 * is_guessed
     std_s = part * longest_s / math.sqrt(3.0)
     return replace(item, rise_std_s=math.hypot(item.rise_std_s, std_s))

@@ -65,6 +65,8 @@ class Instants:
         Instants; midpoints of intervals.
     std_s, half_s : ndarray, shape (n,)
         One-sigma random error; half the width of the interval (0: a point).
+    jitter_s : float
+        Part of `std_s` that lies in the timestamps of frames rather than in the rows.
     row_px : ndarray, shape (n,)
         Derivative of the instant with respect to the line delay.
     item : ndarray of int, shape (n,)
@@ -96,6 +98,7 @@ class Instants:
     half_s: Floats
     row_px: Floats
     item: Ints
+    jitter_s: float = 0.0
     line_delay_s: float = 0.0
     line_delay_std_s: float = 0.0
     exposure_part: Floats | None = None
@@ -350,6 +353,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         half_s=bands.half_s,
         row_px=row,
         item=bands.number,
+        jitter_s=edges.jitter_s,
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
         exposure_part=exposure_part,

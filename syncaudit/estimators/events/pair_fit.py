@@ -254,15 +254,14 @@ def fit_pair(
     for iteration in range(n_iterations):
         if rows and iteration:
             # Take derivatives at the fitted rows; otherwise the errors of the rows would shrink the
-            # line delays (structural errors-in-variables regression; Fuller, 1987).
+            # line delays (structural errors-in-variables regression; Fuller, 1987). Timestamps that
+            # jitter are errors of the instants, not of the rows.
             for k in rows:
-                own, line_s, sign = (
-                    (source.std_s[i], source.line_delay_s, -1.0)
-                    if unknowns[k] == 2
-                    else (target.std_s[j], target.line_delay_s, 1.0)
-                )
+                side, at, sign = (source, i, -1.0) if unknowns[k] == 2 else (target, j, 1.0)
+                own_var = np.maximum(side.std_s[at] ** 2 - side.jitter_s**2, 0.0)
+                line_s = side.line_delay_s
                 line_s = max(line_s + float(x[k]) * prior[k], 0.1 * line_s)
-                error_px = sign * scaled * std * own**2 / variance / line_s
+                error_px = sign * scaled * std * own_var / variance / line_s
                 design[:, k] = measured[:, k] + sign * error_px * prior[k]
         weighted = design * weights[:, None]
         aim = values - (measured - design) @ x
