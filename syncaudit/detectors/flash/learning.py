@@ -93,10 +93,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     projection, by a few Gauss-Newton steps inside each evaluation). A light with ramps longer than
     the stated exposure (in rows) rises while rows are exposed.
     """
-    light = first_light(lit)
-    smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
-    has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
-    is_lit = smooth.min(axis=1) > MIN_CONTRAST
+    every, light = lit, first_light(lit)
+    smooth, has_ramp, is_lit = _classified(light)
     is_full = is_lit & (lit.sense != 0)  # shows what full light adds
     if is_full.any():
         # Such frames resemble each other; a ramp cut by the image border differs from them.
@@ -173,6 +171,9 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             edges if own else replace(edges, rows=(), signs=())
             for edges, own in zip(rough, lit.sense.tolist(), strict=True)
         ]
+    # The pattern shows which frames are lit in all rows, however unevenly.
+    _, has_any, is_lit = _classified(row_light(every, pattern.levels)[0])
+    whole |= _whole_pulses(every, is_lit & ~has_any)
     row_std, common_std = edge_errors(fitted, light, info, rough, fit)
     half_std_px = UNPOOLED_SHARE * shape.half_px
     if np.count_nonzero(is_clear) >= MIN_POOLED:
@@ -187,6 +188,15 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         whole=whole,
         is_light=is_light,
     )
+
+
+def _classified(light: Floats) -> tuple[Floats, Bools, Bools]:
+    """Return light smoothed along the rows, and which frames show a ramp, or light in all rows.
+
+    `light`, shape (f, h): share of full light in each row.
+    """
+    smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
+    return smooth, np.ptp(smooth, axis=1) > MIN_CONTRAST, smooth.min(axis=1) > MIN_CONTRAST
 
 
 def find_order(lit: LitFrames) -> int:
