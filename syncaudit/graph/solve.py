@@ -37,6 +37,9 @@ _SAME_EPOCH_S = 3600.0
 _COUNT_TIE = 0.5
 _DISTANCE_TIE = 0.25
 _SURE = 1.96
+# The middle of a clip is on one side of a step beyond doubt if it is this many standard errors of
+# the instant away: a step while nothing moves may lie anywhere in up to sqrt(3) of them.
+_SIDE_SURE = 3.0
 
 
 def solve_clocks(
@@ -377,6 +380,7 @@ def _estimate_of(
         step_at_ns=None if step is None else graph.anchors_ns[clock] + round(step.after_s * 1e9),
         step_at_std_s=0.0 if step is None else step.after_std_s,
         is_step_past=step is not None and step.is_past,
+        is_side_sure=step is None or abs(step.after_s) > _SIDE_SURE * step.after_std_s,
         n_measurements=n_measurements,
     )
 

@@ -138,15 +138,23 @@ def _keep_surest(known: dict[int, ClockStep], steps: Mapping[int, ClockStep]) ->
 
 
 def _events(seen: Sequence[Edge]) -> list[list[Edge]]:
+    """Return the steps that may have happened at once: while nothing moves, nobody sees when."""
     events: list[list[Edge]] = []
-    last = -math.inf
-    for edge in sorted(seen, key=lambda e: (e.step_after_s or 0.0, e.index)):
-        after = edge.step_after_s or 0.0
-        if after - last > SAME_EVENT_S:
+    latest = -math.inf
+    for edge in sorted(seen, key=lambda e: (_likely_span(e)[0], e.index)):
+        first, last = _likely_span(edge)
+        if first - latest > SAME_EVENT_S:
             events.append([])
+            latest = last
         events[-1].append(edge)
-        last = after
+        latest = max(latest, last)
     return events
+
+
+def _likely_span(edge: Edge) -> tuple[float, float]:
+    """Return the earliest and the latest instant of a step, as it may be evenly likely between."""
+    after_s, reach_s = edge.step_after_s or 0.0, math.sqrt(3.0) * edge.step_at_std_s
+    return after_s - reach_s, after_s + reach_s
 
 
 def _blame(

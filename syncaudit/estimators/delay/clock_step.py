@@ -423,10 +423,13 @@ def locate_step(
 ) -> tuple[float, float]:
     """Return the instant of a step, near a first guess, by the smallest residuals; and its error.
 
-    While nothing moves, all instants are equally good: any that leaves hardly more than the
-    smallest residuals is possible (correlated residuals count for less: the factor is that by which
-    they increase the variance of the sides' delays). Both sides share one mixing matrix: separate
-    ones would affect the few rows near the step more than the delays do.
+    While nothing moves, all instants are equally good, and only the noise of the driver differs
+    between the delays of both sides: any that leaves hardly more than the
+    smallest residuals is possible, also beyond `reach_s` (correlated residuals count for less: the
+    factor is that by which they increase the variance of the sides' delays). The increment that
+    contains the step has neither delay, so the instant may be one increment off. Both sides share
+    one mixing matrix: separate ones would affect the few rows near the step more than the delays
+    do.
     """
     rows, driver = fit.model.rows, fit.model.driver
     mid_s = rows.mid_s
@@ -434,19 +437,22 @@ def locate_step(
     linear = _fit_at(fit, step.offsets_at(mid_s)) if near.size > 1 else None
     if linear is None:
         return step.at_s, reach_s
-    costs = []
+    costs, changes = [], []
     for side_s in step.sides_at(mid_s):
         delays_s = side_s - fit.row_shift_s
         begin_s, end_s = (
             np.clip(t + delays_s, driver.start_s, driver.stop_s)
             for t in (rows.start_s, rows.stop_s)
         )
-        change = driver.at(end_s) - driver.at(begin_s)
-        rest = linear.residuals + linear.fitted - change @ linear.mixing.T
-        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1)[near])
-    total = np.cumsum(costs[0]) + costs[1].sum() - np.cumsum(costs[1])
-    best = int(near[int(np.argmin(total))])
+        changes.append(driver.at(end_s) - driver.at(begin_s))
+        rest = linear.residuals + linear.fitted - changes[-1] @ linear.mixing.T
+        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1))
+    share = fit.model.distinct_share(changes[0] - changes[1], step.step_s)
+    total = np.cumsum(share * (costs[0] - costs[1]))
+    best = int(near[int(np.argmin(total[near]))])
     best_s = 0.5 * float(mid_s[best] + mid_s[min(best + 1, mid_s.size - 1)])
-    likely = near[total - total.min() <= LIKELY_INSTANT * correlation_factor]
-    apart_s = mid_s[likely] - best_s
-    return best_s, float(np.sqrt(np.mean(apart_s**2)))
+    is_likely = total - total[best] <= LIKELY_INSTANT * correlation_factor
+    apart_s = mid_s[is_likely] - best_s
+    return best_s, math.hypot(
+        float(np.sqrt(np.mean(apart_s**2))), float(rows.width_s[best]) / math.sqrt(3.0)
+    )
