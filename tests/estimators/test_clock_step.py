@@ -16,6 +16,7 @@ from syncaudit.estimators.delay.clock_step import (
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral, from_rotation
 from syncaudit.estimators.delay.parts import compare_other_delays, find_deviant_end
+from syncaudit.estimators.inertial import measure_imu_imu
 from testkit.moving_body import Bursts, Clock, camera, imu, shaking
 
 
@@ -213,3 +214,19 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     assert sum(_best_split(times, row, std, MIN_CHI2_GAIN) == 3 for row in stepped) > 0.97 * len(
         delays
     )
+
+
+def test_step_at_rest_that_looks_like_a_drift_of_quartz_is_in_the_error():
+    """The middle of the line is half a step, 10 ms, away from either side."""
+    body = Bursts(shaking(3, rms=0.5), (2.0, 4.0, 6.0, 34.0, 36.0, 38.0))
+    clock = Clock(step_s=0.02, step_at_s=25.0)
+    z = []
+    for seed in range(8):
+        noise = (0.02, 0.1, 0.3)[seed % 3]
+        head = imu(body, seed, name="head", seconds=40.0, noise=noise, clock=clock)
+        found = measure_imu_imu(head, imu(body, seed + 10, seconds=40.0, noise=noise))
+        assert found.step_s is None
+        assert 500.0 < abs(found.drift_ppm) < 800.0
+        assert abs(1e-9 * (found.at_ns - head.epoch_ns) - 20.0) < 2.0  # before the step
+        z.append(found.offset_s / found.offset_std_s)
+    assert np.sqrt(np.mean(np.square(z))) < 2.5

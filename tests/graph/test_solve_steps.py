@@ -217,7 +217,8 @@ def at_rest(source: str, target: str, after_s: float, **more: object) -> PairMea
 
 
 def test_steps_that_may_have_happened_at_once_are_one() -> None:
-    measurements = [at_rest(cam, "imu", after_s) for cam, after_s in zip(CAMS, (-4, 0, 4, 1, 2, 3))]
+    instants_s = (-4.0, 0.0, 4.0, 1.0, 2.0, 3.0)
+    measurements = [at_rest(cam, "imu", at_s) for cam, at_s in zip(CAMS, instants_s, strict=True)]
     assert [*solve(measurements, [*CAMS, "imu"]).jumps] == ["imu"]
 
 

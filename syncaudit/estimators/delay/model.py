@@ -150,15 +150,16 @@ class DelayModel:
         share: Floats = 1.0 - np.minimum(self.noise2, quiet) / (power + 1e-300)
         return np.maximum(0.0, share)
 
-    def distinct_share(self, apart: Floats, delay_s: float) -> Floats:
+    def distinct_share(self, apart: Floats, delay_s: Floats) -> Floats:
         """Return which share of the driver's difference between two delays is motion, shape (n,).
 
-        `apart`, shape (n, k): increments at one delay less those at another, `delay_s` farther. At
-        rest the two contain nothing but noise, that of the two times between them.
+        `apart`, shape (n, k): increments at one delay less those at another, `delay_s` farther,
+        shape (n,) or one for all. At rest the two contain nothing but noise, that of the two times
+        between them.
         """
         power = np.sum(apart[:, _is_followed(self.driver)] ** 2, axis=1)
         power = uniform_filter1d(power, MOTION_ROWS, mode="nearest")
-        between_s = np.minimum(abs(delay_s), self.rows.width_s)
+        between_s = np.minimum(np.abs(delay_s), self.rows.width_s)
         density = self.noise2 * np.maximum(self.reach_s, 0.5 * self.driver.period_s)
         share: Floats = 1.0 - 2.0 * density * between_s / (power + 1e-300)
         return np.maximum(0.0, share)
