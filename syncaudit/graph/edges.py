@@ -79,6 +79,7 @@ class Edge:
     step_std_s: float | None = None
     step_after_s: float | None = None
     step_at_std_s: float = 0.0  # standard error of that instant
+    jumping: frozenset[int] = frozenset()  # clocks whose own timestamps show that step
     # Rate fitted to the whole clip, significant or not, of an edge without a step.
     slope_ppm: float | None = None
     slope_std_ppm: float | None = None
@@ -250,6 +251,9 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
         step_at_std_s=figures.get("step_at_std_s", 0.0) if has_step else 0.0,
+        jumping=frozenset(
+            clock for side, clock in (("source", s), ("target", t)) if f"{side}_jumps" in figures
+        ),
         slope_ppm=None if has_step else figures.get("drift_ppm", m.drift_ppm),
         slope_std_ppm=None if has_step else figures.get("drift_std_ppm", m.drift_std_ppm),
     )
@@ -291,13 +295,13 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     against the clock that the gyroscope is tied to by a measurement too short to show drift.
     Clocks whose relative drift is known already, if only through others, need no assumption: a
     second one would outvote the measurement. Of several edges that may carry it, those whose own
-    slope speaks most for equal rates do. Nothing is assumed of a clock that may be no crystal, as a
-    drift beyond that of crystals shows: there the edge's own slope, however uncertain, is the rate.
+    slope speaks most for equal rates do. Nothing is assumed of a clock that may be no crystal: the
+    edge's own slope, however uncertain, is the rate there.
     """
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
         return list(edges)
     known = _drift_pairs(edges)
-    odd = {clock for edge in edges if _is_odd(edge) for clock in (edge.source, edge.target)}
+    odd = _odd_clocks(edges)
     measured = {frozenset(pair) for pair in known}
     n = 1 + max(max(edge.source, edge.target) for edge in edges)
     group = _groups_of(n, known)
@@ -325,11 +329,23 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     return out
 
 
-def _is_odd(edge: Edge) -> bool:
-    """Return whether one of two clocks runs at a rate that no crystal has."""
-    if edge.is_loop or edge.drift_ppm is None or edge.drift_std_ppm is None:
-        return False
-    return abs(edge.drift_ppm) - _SURE * edge.drift_std_ppm > 2.0 * _DRIFT_VAGUE_PPM
+def _odd_clocks(edges: Sequence[Edge]) -> set[int]:
+    """Return the clocks that may be no crystals.
+
+    They drift against half of the clocks that they were compared with, or more, by more than two
+    crystals do. One that drifts against few has others to vouch for it.
+    """
+    compared: dict[int, set[int]] = {}
+    apart: dict[int, set[int]] = {}
+    for edge in edges:
+        if edge.is_loop or edge.slope_ppm is None or not edge.slope_std_ppm:
+            continue
+        is_odd = abs(edge.slope_ppm) - _SURE * edge.slope_std_ppm > 2.0 * _DRIFT_VAGUE_PPM
+        for clock, other in ((edge.source, edge.target), (edge.target, edge.source)):
+            compared.setdefault(clock, set()).add(other)
+            if is_odd:
+                apart.setdefault(clock, set()).add(other)
+    return {clock for clock, others in apart.items() if 2 * len(others) >= len(compared[clock])}
 
 
 def _cost_of_rate(edge: Edge, *, is_odd: bool) -> float:

@@ -114,7 +114,8 @@ def solve_clocks(
     voters = [i for i, name in enumerate(graph.clocks) if name not in followers]
     usual_s = np.array([(usual_offset_s or {}).get(name, 0.0) for name in graph.clocks])
     unusual = replace(spread, offset_s=spread.offset_s - (usual_s[:, None] - usual_s[None, :]))
-    consensus = _consensus(graph, unusual, tolerance, trust, stated, voters)
+    jumping = {i for i, step in network.stepped.steps.items() if step.is_own}
+    consensus = _consensus(graph, unusual, tolerance, trust, stated, voters, jumping)
     chosen = consensus if stated is None else graph.clocks.index(stated)
     suspects = (
         []
@@ -153,6 +154,7 @@ def _jumps(graph: Graph, steps: Mapping[int, ClockStep]) -> dict[str, ClockJump]
             step_std_s=step.std_s,
             at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
             is_past=step.is_past,
+            is_own=step.is_own,
         )
         for i, step in steps.items()
     }
@@ -212,8 +214,12 @@ def _consensus(
     trust: Sequence[tuple[int, ...]],
     stated: str | None,
     voters: Sequence[int],
+    jumping: Collection[int],
 ) -> int | None:
-    """Return the reference chosen by consensus, in the stated one's component or the largest."""
+    """Return the reference chosen by consensus, in the stated one's component or the largest.
+
+    Clocks whose own timestamps jump are none, however many others jump with them.
+    """
     if stated is not None:
         home = graph.component[graph.clocks.index(stated)]
     else:
@@ -232,7 +238,8 @@ def _consensus(
     members = [i for i in voters if graph.component[i] == home]
     if not members:  # the manifest names a transcript
         return None
-    return _choose_reference(spread, tolerance, members, trust)
+    steady = [i for i in members if i not in jumping]
+    return _choose_reference(spread, tolerance, steady or members, trust)
 
 
 def _chi2_reduced(graph: Graph, network: Network, reference: int | None) -> float | None:

@@ -114,12 +114,15 @@ class ClockJump:
         Timestamp of the step.
     is_past : bool
         Whether it lies before the instant at which the offsets hold (`ClockEstimate.is_step_past`).
+    is_own : bool
+        Whether the clock's own timestamps show it too.
     """
 
     step_s: float
     step_std_s: float
     at_ns: int
     is_past: bool
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,8 +138,8 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
 def _beyond_quartz(case: ClockCase) -> tuple[Finding, ...]:
     """Warn of a drift that no oscillator has, even where the offset stays inside its limit.
 
-    Drifts are relative. They are counted from the median clock: if the reference alone runs at
-    another rate, all others drift against it.
+    Drifts are relative. They are counted from the median clock, of several the most certain one: if
+    the reference alone runs at another rate, all others drift against it.
     """
     name, reference, clocks = case.name, case.solution.reference, case.solution.clocks
     rates = {
@@ -152,7 +152,8 @@ def _beyond_quartz(case: ClockCase) -> tuple[Finding, ...]:
         return ()
 
     def away(base: str) -> tuple[float, bool]:
-        return sum(abs(rate - rates[base][0]) for rate, _ in rates.values()), base != reference
+        own, std = rates[base]
+        return std + sum(abs(rate - own) for rate, _ in rates.values()), base != reference
 
     base = min(rates, key=away)
     (own, own_std), (usual, usual_std) = rates[case.clock], rates[base]

@@ -238,3 +238,23 @@ def test_line_through_a_step_is_no_drift() -> None:
     can = solve([seen, line], ["can", "imu"], reference="imu").clocks["can"]
     assert can.drift_ppm is None
     assert can.step_s == pytest.approx(0.03, abs=1e-6)
+
+
+JUMPS_ITSELF = {"diagnostics": {"source_jumps": 1.0}}
+
+
+def test_clocks_whose_own_timestamps_jump_are_blamed_however_many_they_are() -> None:
+    """All cameras step against the IMU, as one computer sets the clock of them all."""
+    measurements = [stepped(cam, "imu", -0.03, **JUMPS_ITSELF) for cam in CAMS]
+    solution = solve([*measurements, pair("imu", "can", 0.0)], [*CAMS, "imu", "can"])
+    assert {*solution.jumps} == {*CAMS}
+    assert all(jump.is_own for jump in solution.jumps.values())
+    assert not solution.step_suspects
+    assert solution.reference in ("imu", "can")
+    assert {*solution.suspects} == {*CAMS}
+
+
+def test_jump_of_one_clock_leaves_no_doubt_between_two() -> None:
+    solution = solve([stepped("a", "b", 0.03, **JUMPS_ITSELF)], ["a", "b"], preference=["a", "b"])
+    assert [*solution.jumps] == ["a"]
+    assert not solution.step_suspects
