@@ -25,6 +25,8 @@ MIN_PIECE_ROWS = 36
 MIN_PIECES = 3
 MAX_PIECES = 6
 MIN_STEP_S = 0.003
+# A piece whose mean squared change of rate is less than this part of the clip's may be at rest.
+AT_REST = 0.7
 # Rows of a piece that is compared by its residuals alone.
 MIN_COMPARED_ROWS = 8
 # Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
@@ -123,8 +125,7 @@ def _stepped(
         measure_near(increments.rows(rows), driver, fit.offset_s)
         for rows in np.array_split(np.arange(mid_s.size), n_pieces)
     ]
-    # At rest there is only noise, which by chance prefers some delay, but shows no motion there.
-    known = [p for p in pieces if p is not None and p.gain > MIN_GAIN_SHARE * fit.gain]
+    known = [piece for piece in pieces if piece is not None and not _is_at_rest(piece, fit)]
     if len(known) < 2:  # two, with a rest between, are explained by a step and a drift alike
         return None
     times = np.array([piece.anchor_s for piece in known])
@@ -145,6 +146,15 @@ def _stepped(
         side = measure_near(increments.rows(rows), driver, level_s)
         levels_s.append(level_s if side is None else side.offset_s)
     return _located(increments, driver, fit, border_s, levels_s, reach_s)
+
+
+def _is_at_rest(piece: DelayFit, fit: DelayFit) -> bool:
+    """Return whether a piece shows only noise, which by chance prefers some delay.
+
+    It moves clearly less than the clip on average, and the driver's noise is not the source's.
+    """
+    motion, of_clip = (np.mean(each.sensitivity**2) / each.gain**2 for each in (piece, fit))
+    return bool(motion < AT_REST * of_clip and piece.gain < MIN_GAIN_SHARE * fit.gain)
 
 
 def _located(
