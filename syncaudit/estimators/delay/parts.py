@@ -261,7 +261,8 @@ def _errors_of_frames(fit: DelayFit) -> float:
             gain = (-0.5 * n * math.log(kept) - volume) / max(1.0, fit.correlation_factor)
             if gain > best:
                 best, flutter_s = gain, tried_s * math.sqrt(kept)
-    n_tried = len(FLUTTERS_S) * len(FLUTTER_CORRELATED_S)
+    # Those that refuse nothing cause no false alarm.
+    n_tried = np.count_nonzero(FLUTTERS_S >= MAX_FLUTTER_S) * len(FLUTTER_CORRELATED_S)
     return flutter_s if best >= math.log(n_tried / MAX_CHANCE) else 0.0
 
 
