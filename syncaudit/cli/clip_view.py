@@ -187,7 +187,7 @@ def _clocks(solution: ClockSolution) -> Table:
         elif not clock.is_observable or clock.offset_s is None:
             table.add_row(Text(printable(name)), "not observable", "", "0")
         else:
-            words = word_correction(clock.offset_s, clock.offset_std_s)
+            words = word_correction(clock.offset_s, clock.middle_std_s)
             if clock.step_s is not None:
                 words += f"\n{_other_side(clock)}"
             drift = _drift(clock.drift_ppm, clock.drift_std_ppm)

@@ -42,9 +42,10 @@ _FORMATS = (
 )
 _ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 
-# Encoders that prepend 256 to 2112 samples, and containers that do not record how many.
+# Encoders that prepend 256 to 2112 samples, and containers whose presentation times are not those
+# of samples.
 _PRIMED_CODECS = frozenset({"aac", "mp3", "mp3float", "mp2", "mp2float", "ac3", "eac3"})
-_PRIMING_UNKNOWN = frozenset({"aac", "mpegts", "mpeg", "avi", "flv", "asf"})
+_WITHOUT_CLOCK = frozenset({"aac", "mpegts", "mpeg", "avi", "flv", "asf"})
 # Presentation times are rounded to 1 ms in Matroska; packets are at least 20 ms long.
 _JUMP_S = 0.005
 _MAX_ERRORS = 100_000  # a demuxer that fails forever must not hang
@@ -311,7 +312,8 @@ class SoundTrack:
     n_errors: int  # packets that could not be decoded
     start_s: float  # presentation time of the first sample
     jumps: tuple[tuple[int, float], ...] = ()
-    # the codec prepends samples, and the container does not record how many
+    # the codec prepends samples, and the file does not record how many: most tracks of MP4 files
+    # do, but not those that begin late, are fragmented or have no edit list
     is_priming_unknown: bool = False
 
 
@@ -327,8 +329,9 @@ def decode_sound(path: str) -> SoundTrack:
     with open_container(path) as container:
         stream = _audio_stream(container, path)
         rate_hz = int(stream.rate or 0)
-        has_clock = not _PRIMING_UNKNOWN & set(container.format.name.split(","))
-        is_priming_unknown = not has_clock and stream.codec_context.name in _PRIMED_CODECS
+        has_clock = not _WITHOUT_CLOCK & set(container.format.name.split(","))
+        is_primed = stream.codec_context.name in _PRIMED_CODECS
+        states_priming = False
         resampler = av.AudioResampler(format="fltp")
 
         def keep(frame: av.AudioFrame | None) -> None:
@@ -340,6 +343,8 @@ def decode_sound(path: str) -> SoundTrack:
         while True:
             try:
                 packet = next(packets)
+                if not n_samples:  # at the end it states what to cut off there
+                    states_priming |= packet.has_sidedata("skip_samples")
                 for frame in packet.decode():
                     if not blocks and frame.time is not None:
                         start_s = float(frame.time)
@@ -368,7 +373,7 @@ def decode_sound(path: str) -> SoundTrack:
         n_errors=n_errors,
         start_s=start_s,
         jumps=tuple(jumps),
-        is_priming_unknown=is_priming_unknown,
+        is_priming_unknown=is_primed and not states_priming,
     )
 
 

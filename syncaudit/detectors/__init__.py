@@ -24,6 +24,7 @@ from syncaudit.detectors.signals import (
 )
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.speech import audit_tier, find_band_energies, find_spoken_tier, spoken_tier
+from syncaudit.detectors.stamps.jumps import shows_jump
 from syncaudit.detectors.stamps.streams import audit_streams
 from syncaudit.detectors.taps import find_taps
 from syncaudit.model import AudioStream, EventStream, SignalStream, Stream
@@ -43,6 +44,7 @@ __all__ = [
     "find_band_energies",
     "find_spoken_tier",
     "find_state",
+    "shows_jump",
     "spoken_tier",
     "why_no_state",
 ]

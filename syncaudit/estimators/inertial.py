@@ -199,16 +199,21 @@ def _why_not_turned(fit: DelayFit) -> str | None:
 
 
 def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
-    """Return the gains of slow and fast motion over that of both, and the error of the ratio."""
-    fitted = fit.linear.fitted
+    """Return the gains of slow and fast motion over that of both, and the error of the ratio.
+
+    Of mean rates, not angles: where timestamps jitter, the length of an increment would be fast
+    motion of the driver that the camera does not have.
+    """
+    fitted, width_s = fit.linear.fitted, fit.model.rows.width_s[:, None]
     # The blur that the fit allows for is the effect of a filter, so it is kept in.
-    both = np.stack([fitted, fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)])
-    slow = slow_motion(both, fit.weights)
+    seen_too = fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)
+    both, weights = np.stack([fitted, seen_too]) / width_s, fit.weights * width_s**2
+    slow = slow_motion(both, weights)
     gains, variance = [], 0.0
     for driven, seen in (slow, both - slow):
-        power = float(np.sum(fit.weights * driven**2)) + 1e-30
-        gain = float(np.sum(fit.weights * driven * seen)) / power
-        scores = np.sum(fit.weights * driven * (seen - gain * driven), axis=1)[:, None]
+        power = float(np.sum(weights * driven**2)) + 1e-30
+        gain = float(np.sum(weights * driven * seen)) / power
+        scores = np.sum(weights * driven * (seen - gain * driven), axis=1)[:, None]
         n_lags = BAND_ROWS + int(1.5 * fit.n_rows ** (1.0 / 3.0))
         variance += float(hac_covariance(scores, n_lags=n_lags)[0, 0]) / (gain * power) ** 2
         gains.append(gain)

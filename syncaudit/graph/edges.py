@@ -42,6 +42,8 @@ _DRIFT_USEFUL_PPM = 50.0
 # temperature) and not even significant is worse than none: used, it would only blur offsets
 # measured away from the solution's instant.
 _DRIFT_VAGUE_PPM = 100.0
+# Standard errors by which a rate differs from that of crystals.
+_SURE = 3.0
 # Estimators do not report a drift of fewer standard errors.
 _DRIFT_SIGNIFICANT = 2.0
 
@@ -77,6 +79,7 @@ class Edge:
     step_std_s: float | None = None
     step_after_s: float | None = None
     step_at_std_s: float = 0.0  # standard error of that instant
+    jumping: frozenset[int] = frozenset()  # clocks whose own timestamps show that step
     # Rate fitted to the whole clip, significant or not, of an edge without a step.
     slope_ppm: float | None = None
     slope_std_ppm: float | None = None
@@ -132,7 +135,8 @@ def build_graph(
     ]
     component = _groups_of(len(clocks), [(s, t) for _, _, s, t in used])
     anchors = _anchors(len(clocks), used, at_ns)
-    edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
+    edges = [_edge(index, m, s, t, anchors) for index, m, s, t in used]
+    edges = _with_assumed_drift(_without_rates_across_steps(edges))
     drift_group = _groups_of(len(clocks), _drift_pairs(edges))
     return Graph(
         clocks=clocks,
@@ -247,6 +251,9 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
         step_at_std_s=figures.get("step_at_std_s", 0.0) if has_step else 0.0,
+        jumping=frozenset(
+            clock for side, clock in (("source", s), ("target", t)) if f"{side}_jumps" in figures
+        ),
         slope_ppm=None if has_step else figures.get("drift_ppm", m.drift_ppm),
         slope_std_ppm=None if has_step else figures.get("drift_std_ppm", m.drift_std_ppm),
     )
@@ -267,6 +274,20 @@ def _unknown_drift_ppm(m: PairMeasurement) -> float:
     return max(_DRIFT_PRIOR_PPM, std_ppm * excess_ppm / math.hypot(std_ppm, excess_ppm))
 
 
+def _without_rates_across_steps(edges: Sequence[Edge]) -> list[Edge]:
+    """Drop rates fitted to the whole clip between two clocks, one of which another edge saw step.
+
+    A straight line through both sides of a step measures no rate.
+    """
+    stepped = {frozenset((edge.source, edge.target)) for edge in edges if edge.step_s is not None}
+    return [
+        replace(edge, drift_ppm=None, drift_std_ppm=None)
+        if edge.step_s is None and frozenset((edge.source, edge.target)) in stepped
+        else edge
+        for edge in edges
+    ]
+
+
 def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     """Assume equal crystal rates where drift was not measured but some other drift was.
 
@@ -274,33 +295,65 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     against the clock that the gyroscope is tied to by a measurement too short to show drift.
     Clocks whose relative drift is known already, if only through others, need no assumption: a
     second one would outvote the measurement. Of several edges that may carry it, those whose own
-    slope speaks most for equal rates do.
+    slope speaks most for equal rates do. Nothing is assumed of a clock that may be no crystal: the
+    edge's own slope, however uncertain, is the rate there.
     """
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
         return list(edges)
     known = _drift_pairs(edges)
+    odd = _odd_clocks(edges)
     measured = {frozenset(pair) for pair in known}
     n = 1 + max(max(edge.source, edge.target) for edge in edges)
     group = _groups_of(n, known)
     out = list(edges)
-    for k in sorted(range(len(edges)), key=lambda k: _cost_of_equal_rates(edges[k])):
+    odd_edges = [not odd.isdisjoint((edge.source, edge.target)) for edge in edges]
+    cost = [
+        _cost_of_rate(edge, is_odd=is_odd) for edge, is_odd in zip(edges, odd_edges, strict=True)
+    ]
+    for k in sorted(range(len(edges)), key=cost.__getitem__):
         edge = edges[k]
         if edge.is_loop or frozenset((edge.source, edge.target)) in measured:
             continue
         out[k] = replace(edge, is_drift_assumed=True)
-        if group[edge.source] != group[edge.target]:
+        if group[edge.source] == group[edge.target]:
+            continue
+        if not odd_edges[k]:
             std_ppm = math.sqrt(2.0) * _DRIFT_PRIOR_PPM
             out[k] = replace(out[k], drift_ppm=0.0, drift_std_ppm=std_ppm)
-            known.append((edge.source, edge.target))
-            group = _groups_of(n, known)
+        elif edge.slope_ppm is not None and edge.slope_std_ppm:
+            out[k] = replace(edge, drift_ppm=edge.slope_ppm, drift_std_ppm=edge.slope_std_ppm)
+        else:
+            continue
+        known.append((edge.source, edge.target))
+        group = _groups_of(n, known)
     return out
 
 
-def _cost_of_equal_rates(edge: Edge) -> float:
-    """Return minus the log-likelihood of no drift, up to a constant."""
+def _odd_clocks(edges: Sequence[Edge]) -> set[int]:
+    """Return the clocks that may be no crystals.
+
+    They drift against half of the clocks that they were compared with, or more, by more than two
+    crystals do. One that drifts against few has others to vouch for it.
+    """
+    compared: dict[int, set[int]] = {}
+    apart: dict[int, set[int]] = {}
+    for edge in edges:
+        if edge.is_loop or edge.slope_ppm is None or not edge.slope_std_ppm:
+            continue
+        is_odd = abs(edge.slope_ppm) - _SURE * edge.slope_std_ppm > 2.0 * _DRIFT_VAGUE_PPM
+        for clock, other in ((edge.source, edge.target), (edge.target, edge.source)):
+            compared.setdefault(clock, set()).add(other)
+            if is_odd:
+                apart.setdefault(clock, set()).add(other)
+    return {clock for clock, others in apart.items() if 2 * len(others) >= len(compared[clock])}
+
+
+def _cost_of_rate(edge: Edge, *, is_odd: bool) -> float:
+    """Return minus the log-likelihood of no drift, or of an odd clock's own; up to a constant."""
     if edge.slope_ppm is None or not edge.slope_std_ppm:
         return math.inf
-    return math.log(edge.slope_std_ppm) + 0.5 * (edge.slope_ppm / edge.slope_std_ppm) ** 2
+    own = 0.0 if is_odd else 0.5 * (edge.slope_ppm / edge.slope_std_ppm) ** 2
+    return math.log(edge.slope_std_ppm) + own
 
 
 def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:

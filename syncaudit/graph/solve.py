@@ -37,6 +37,9 @@ _SAME_EPOCH_S = 3600.0
 _COUNT_TIE = 0.5
 _DISTANCE_TIE = 0.25
 _SURE = 1.96
+# The middle of a clip is on one side of a step beyond doubt if it is this many standard errors of
+# the instant away: a step while nothing moves may lie anywhere in up to sqrt(3) of them.
+_SIDE_SURE = 3.0
 
 
 def solve_clocks(
@@ -111,7 +114,8 @@ def solve_clocks(
     voters = [i for i, name in enumerate(graph.clocks) if name not in followers]
     usual_s = np.array([(usual_offset_s or {}).get(name, 0.0) for name in graph.clocks])
     unusual = replace(spread, offset_s=spread.offset_s - (usual_s[:, None] - usual_s[None, :]))
-    consensus = _consensus(graph, unusual, tolerance, trust, stated, voters)
+    jumping = {i for i, step in network.stepped.steps.items() if step.is_own}
+    consensus = _consensus(graph, unusual, tolerance, trust, stated, voters, jumping)
     chosen = consensus if stated is None else graph.clocks.index(stated)
     suspects = (
         []
@@ -150,6 +154,7 @@ def _jumps(graph: Graph, steps: Mapping[int, ClockStep]) -> dict[str, ClockJump]
             step_std_s=step.std_s,
             at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
             is_past=step.is_past,
+            is_own=step.is_own,
         )
         for i, step in steps.items()
     }
@@ -209,8 +214,12 @@ def _consensus(
     trust: Sequence[tuple[int, ...]],
     stated: str | None,
     voters: Sequence[int],
+    jumping: Collection[int],
 ) -> int | None:
-    """Return the reference chosen by consensus, in the stated one's component or the largest."""
+    """Return the reference chosen by consensus, in the stated one's component or the largest.
+
+    Clocks whose own timestamps jump are none, however many others jump with them.
+    """
     if stated is not None:
         home = graph.component[graph.clocks.index(stated)]
     else:
@@ -229,7 +238,8 @@ def _consensus(
     members = [i for i in voters if graph.component[i] == home]
     if not members:  # the manifest names a transcript
         return None
-    return _choose_reference(spread, tolerance, members, trust)
+    steady = [i for i in members if i not in jumping]
+    return _choose_reference(spread, tolerance, steady or members, trust)
 
 
 def _chi2_reduced(graph: Graph, network: Network, reference: int | None) -> float | None:
@@ -377,6 +387,7 @@ def _estimate_of(
         step_at_ns=None if step is None else graph.anchors_ns[clock] + round(step.after_s * 1e9),
         step_at_std_s=0.0 if step is None else step.after_std_s,
         is_step_past=step is not None and step.is_past,
+        is_side_sure=step is None or abs(step.after_s) > _SIDE_SURE * step.after_std_s,
         n_measurements=n_measurements,
     )
 

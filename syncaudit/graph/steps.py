@@ -48,6 +48,7 @@ class ClockStep:
     # once, whatever their own timestamps of it.
     is_past: bool
     seen_by: frozenset[int]  # indices of the edges that saw it
+    is_own: bool = False  # whether the clock's own timestamps show it
     after_std_s: float = 0.0  # standard error of `after_s`
 
     def added_to(self, edge: Edge, at_s: float) -> float:
@@ -138,15 +139,23 @@ def _keep_surest(known: dict[int, ClockStep], steps: Mapping[int, ClockStep]) ->
 
 
 def _events(seen: Sequence[Edge]) -> list[list[Edge]]:
+    """Return the steps that may have happened at once: while nothing moves, nobody sees when."""
     events: list[list[Edge]] = []
-    last = -math.inf
-    for edge in sorted(seen, key=lambda e: (e.step_after_s or 0.0, e.index)):
-        after = edge.step_after_s or 0.0
-        if after - last > SAME_EVENT_S:
+    latest = -math.inf
+    for edge in sorted(seen, key=lambda e: (_likely_span(e)[0], e.index)):
+        first, last = _likely_span(edge)
+        if first - latest > SAME_EVENT_S:
             events.append([])
+            latest = last
         events[-1].append(edge)
-        last = after
+        latest = max(latest, last)
     return events
+
+
+def _likely_span(edge: Edge) -> tuple[float, float]:
+    """Return the earliest and the latest instant of a step, as it may be evenly likely between."""
+    after_s, reach_s = edge.step_after_s or 0.0, math.sqrt(3.0) * edge.step_at_std_s
+    return after_s - reach_s, after_s + reach_s
 
 
 def _blame(
@@ -178,7 +187,10 @@ def _blame(
                 for e in quiet
                 if clock in (e.source, e.target)
             )
-        best = max(scores.values())
+        # A clock whose own timestamps jump is not one of those that only the majority accuses.
+        jumping = {c for c in candidates if _jumps(event, c) and scores[c] > 0.0}
+        candidates = [c for c in candidates if c in jumping or not jumping]
+        best = max(scores[c] for c in candidates)
         tied = [c for c in candidates if scores[c] >= best - 1e-9]
         clock = tied[0] if trust is None else max(tied, key=trust)
         blamed.append(clock)
@@ -188,6 +200,11 @@ def _blame(
         # What is left between two blamed clocks is the difference of their steps.
         left = [e for e in left if not (e.source in blamed and e.target in blamed)]
     return blamed, suspects - set(blamed)
+
+
+def _jumps(event: Sequence[Edge], clock: int) -> bool:
+    """Return whether a clock's own timestamps show a step."""
+    return any(clock in edge.jumping for edge in event)
 
 
 def _turned(size_s: float, edge: Edge, clock: int) -> float:
@@ -250,6 +267,7 @@ def _sizes(event: Sequence[Edge], blamed: Sequence[int]) -> dict[int, ClockStep]
             after_s=float(np.median(instants)),
             is_past=is_past,
             seen_by=frozenset(edge.index for edge in event),
+            is_own=_jumps(event, clock),
             after_std_s=float(np.median([edge.step_at_std_s for edge in event])),
         )
     return steps

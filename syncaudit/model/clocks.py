@@ -5,6 +5,7 @@ Offsets that the clips of a data set share are kept apart: they are one cause, n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,8 @@ class ClockEstimate:
         Standard error of that instant.
     is_step_past : bool
         Whether the step lies before the instant at which `offset_s` holds.
+    is_side_sure : bool
+        Whether that is beyond doubt: while nothing moves, nobody sees a clock step.
     n_measurements : int
         Measurements that support it.
     """
@@ -53,7 +56,18 @@ class ClockEstimate:
     step_at_ns: int | None = None
     step_at_std_s: float = 0.0
     is_step_past: bool = False
+    is_side_sure: bool = True
     n_measurements: int = 0
+
+    @property
+    def middle_std_s(self) -> float | None:
+        """Standard error of `offset_s`, with that of not knowing on which side of the step it is.
+
+        `offset_std_s` is the error of the correction on that side, wherever it holds.
+        """
+        if self.offset_std_s is None or self.is_side_sure:
+            return self.offset_std_s
+        return math.hypot(self.offset_std_s, self.step_s or 0.0)
 
     @classmethod
     def of_reference(cls, clock: str, n_measurements: int) -> ClockEstimate:
@@ -100,12 +114,15 @@ class ClockJump:
         Timestamp of the step.
     is_past : bool
         Whether it lies before the instant at which the offsets hold (`ClockEstimate.is_step_past`).
+    is_own : bool
+        Whether the clock's own timestamps show it too.
     """
 
     step_s: float
     step_std_s: float
     at_ns: int
     is_past: bool
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

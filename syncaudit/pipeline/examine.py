@@ -40,6 +40,7 @@ from syncaudit.pipeline.known_corrections import (
     check_calibration,
     windows_before,
 )
+from syncaudit.pipeline.own_jumps import with_own_jumps
 from syncaudit.pipeline.pairing import as_uncertain_as_stamps, cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import (
     MARGIN_S,
@@ -210,7 +211,7 @@ def examine(
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     dated = _of_dated(as_uncertain_as_stamps(measured, clip, evidence), streams)
-    measurements = (*dated, *texts.measurements)
+    measurements = (*with_own_jumps(dated, streams), *texts.measurements)
     found = (
         *record.findings,
         *contradicted_statements(evidence, measurements),

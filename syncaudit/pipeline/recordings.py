@@ -74,7 +74,7 @@ def pool_clips(
             clock,
             at_ns,
             [None if e is None else e.offset_s for e in estimates],
-            [None if e is None else e.offset_std_s for e in estimates],
+            [None if e is None else e.middle_std_s for e in estimates],
             common_std_s=[errors.get(clock, 0.0) for errors in systematic],
         )
         if course is not None:

@@ -5,6 +5,7 @@ Where a clock could not be judged, the reason is explained.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -112,7 +113,7 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     """Return the result on a drift by itself, and a warning if no oscillator drifts that much."""
     name, limit, z = case.name, case.limits.drift_ppm, case.z
     if limit is None or case.is_reference:
-        return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
+        return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(case))
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
         return _unknown(
             name,
@@ -134,14 +135,35 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     return rejected(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit)
 
 
-def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Finding, ...]:
-    """Warn of a drift that no oscillator has, even where the offset stays inside its limit."""
-    drift, std = estimate.drift_ppm, estimate.drift_std_ppm
-    if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
+def _beyond_quartz(case: ClockCase) -> tuple[Finding, ...]:
+    """Warn of a drift that no oscillator has, even where the offset stays inside its limit.
+
+    Drifts are relative. They are counted from the median clock, of several the most certain one: if
+    the reference alone runs at another rate, all others drift against it.
+    """
+    name, reference, clocks = case.name, case.solution.reference, case.solution.clocks
+    rates = {
+        clock: (each.drift_ppm, each.drift_std_ppm)
+        for clock, each in clocks.items()
+        if each.drift_ppm is not None and each.drift_std_ppm is not None
+    }
+
+    if case.clock not in rates:
         return ()
+
+    def away(base: str) -> tuple[float, bool]:
+        own, std = rates[base]
+        return std + sum(abs(rate - own) for rate, _ in rates.values()), base != reference
+
+    base = min(rates, key=away)
+    (own, own_std), (usual, usual_std) = rates[case.clock], rates[base]
+    drift, std = own - usual, math.hypot(own_std, usual_std)
+    if abs(drift) - 2.0 * case.z * std <= _QUARTZ_PPM:
+        return ()
+    against = "" if base == reference else f" against {base}"
     text = (
-        f"{name} drifts {word_drift(drift, std)}, more than quartz does: its timestamps may be "
-        "synthetic (nominal rate), or frames are lost now and then"
+        f"{name} drifts {word_drift(drift, std)}{against}, more than quartz does: its timestamps "
+        "may be synthetic (nominal rate), or frames are lost now and then"
     )
     return (Finding.warning(ReasonCode.DRIFT, name, text, value=drift),)
 

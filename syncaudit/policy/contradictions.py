@@ -346,11 +346,14 @@ def _doubted_steps(case: Case) -> Mapping[str, ClockJump]:
 
     Besides those that the measurements leave open, these are all clocks that agree, if they are too
     few or of one kind: what one computer loses, it loses for all of them. A clock whose only
-    measurements are with the blamed ones, and show no step, does not agree.
+    measurements are with the blamed ones, and show no step, does not agree. None if the blamed ones
+    show their steps themselves.
     """
     solution = case.solution
     if not solution.jumps or solution.step_suspects:
         return solution.step_suspects
+    if all(jump.is_own for jump in solution.jumps.values()):
+        return {}
     ties = [
         ({case.clocks[m.source], case.clocks[m.target]}, m.step_s)
         for m in case.measurements

@@ -213,7 +213,9 @@ def _source_verdict(case: Case, name: str, result: CheckResult) -> SourceVerdict
     clock = case.clocks[name]
     estimate = case.solution.clocks.get(clock) or ClockEstimate(clock=clock, is_observable=False)
     return SourceVerdict(
-        **known_fields(SourceVerdict, fields_of(estimate)),
+        **known_fields(
+            SourceVerdict, fields_of(estimate) | {"offset_std_s": estimate.middle_std_s}
+        ),
         verdict=result.verdict,
         kind=case.kinds[name],
         timing=case.record.stamps.get(name),

@@ -71,8 +71,8 @@ def read_audio(
         findings.append(
             warned(
                 ReasonCode.MANIFEST,
-                f"{uri}: its codec puts samples in front of the sound, and this kind of "
-                f"file does not state how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
+                f"{uri}: its codec puts samples in front of the sound, and this file does "
+                f"not state how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
                 "'start_ns' is the time of the first sound recorded, subtract them.",
             )
         )

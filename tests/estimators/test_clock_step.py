@@ -14,9 +14,10 @@ from syncaudit.estimators.delay.clock_step import (
     is_uneven,
 )
 from syncaudit.estimators.delay.fit import fit_delay
-from syncaudit.estimators.delay.increments import from_rotation
+from syncaudit.estimators.delay.increments import from_integral, from_rotation
 from syncaudit.estimators.delay.parts import compare_other_delays, find_deviant_end
-from testkit.moving_body import Clock, camera, imu, shaking
+from syncaudit.estimators.inertial import measure_imu_imu
+from testkit.moving_body import Bursts, Clock, camera, imu, shaking
 
 
 def deviant_end_of(fit):
@@ -88,6 +89,25 @@ def test_instant_of_a_step_lies_within_its_error(highest_hz, step_s):
     assert len(z) >= 5
     assert np.max(np.abs(z)) < 3.0
     assert np.sqrt(np.mean(np.square(z))) > 0.3
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-2])
+@pytest.mark.parametrize("at_s", [13.0, 20.0, 27.0])
+def test_step_at_rest_may_lie_anywhere_in_the_rest(at_s, noise):
+    """A driver's noise at rest is no evidence of when a clock stepped."""
+    body = Bursts(shaking(3, rms=0.5), (2.0, 4.0, 6.0, 8.0, 32.0, 34.0, 36.0, 38.0))
+    clock = Clock(step_s=0.04, step_at_s=at_s)
+    source, target = (
+        imu(body, seed, seconds=40.0, noise=noise, clock=each)
+        for seed, each in ((4, clock), (5, Clock()))
+    )
+    signals = [integrate_samples(a.times_s, a.values, is_smooth=True) for a in (source, target)]
+    rows = from_integral(signals[0], width_s=0.1)
+    fit = fit_delay(rows, signals[1], start_s=0.0)
+    found = find_step(rows, signals[1], fit, deviant_end_of(fit))
+    assert abs(found.step_s + 0.04) < 4.0 * found.step_std_s
+    assert abs(found.at_s - at_s) < 2.0 * found.at_std_s
+    assert 5.0 < found.at_std_s < 15.0
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -194,3 +214,21 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     assert sum(_best_split(times, row, std, MIN_CHI2_GAIN) == 3 for row in stepped) > 0.97 * len(
         delays
     )
+
+
+def test_step_at_rest_that_looks_like_a_drift_of_quartz_is_in_the_error():
+    """The middle of the line is half a step, 10 ms, away from either side."""
+    body = Bursts(shaking(3, rms=0.5), (2.0, 4.0, 6.0, 34.0, 36.0, 38.0))
+    clock = Clock(step_s=0.02, step_at_s=25.0)
+    z = []
+    for seed in range(8):
+        noise = (0.02, 0.1, 0.3)[seed % 3]
+        head = imu(body, seed, name="head", seconds=40.0, noise=noise, clock=clock)
+        found = measure_imu_imu(head, imu(body, seed + 10, seconds=40.0, noise=noise))
+        if not found.accepted:
+            continue
+        assert found.step_s is None
+        assert abs(1e-9 * (found.at_ns - head.epoch_ns) - 20.0) < 2.0  # before the step
+        z.append(found.offset_s / found.offset_std_s)
+    assert len(z) >= 6
+    assert np.sqrt(np.mean(np.square(z))) < 2.5

@@ -207,3 +207,47 @@ def test_content_tells_which_dating_is_true(is_of_stamps):
     assert found.diagnostics["stamp_share"] == pytest.approx(float(is_of_stamps), abs=0.1)
     assert found.diagnostics["stamp_share_std"] < 0.1
     assert ("is_regular" in found.diagnostics) == is_of_stamps
+
+
+def uneven_camera(motion, seed, taken_s, stamped_s):
+    """Return a camera that took frames at some instants and stamped them with others."""
+    n = taken_s.size - 1
+    turned = np.diff(motion.angle(taken_s), axis=0)
+    return replace(
+        camera(motion, seed),
+        start_s=stamped_s[:-1],
+        stop_s=stamped_s[1:],
+        angles_rad=turned + np.random.default_rng(seed).normal(0.0, 1e-4, turned.shape),
+        std_rad=np.full_like(turned, 1e-4),
+        row_moments_px=np.zeros((n, 3, 3)),
+        row_moves_px=np.zeros((n, 3, 3)),
+    )
+
+
+@pytest.mark.parametrize("jitter_s", [0.001, 0.004])
+def test_jittering_timestamps_in_slow_motion_are_no_filter(jitter_s):
+    """What the length of an increment adds to the driver's is not motion that the camera lacks."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 3])
+        taken_s = 0.03 + np.cumsum(1.0 / 30.0 + rng.normal(0.0, 0.003, 580))
+        stamped_s = taken_s + rng.normal(0.0, jitter_s, taken_s.size)
+        motion = shaking(seed, lowest_hz=0.1, highest_hz=1.0, rms=0.05)
+        found = measure_camera_gyro(
+            uneven_camera(motion, seed, taken_s, stamped_s), imu(motion, seed, noise=2e-3)
+        )
+        assert found.accepted, found.why
+        assert abs(found.offset_s) < 3.0 * found.offset_std_s
+
+
+@pytest.mark.parametrize(
+    ("jitter_s", "is_accepted"), [(0.002, True), (0.004, True), (0.008, False)]
+)
+def test_frames_that_are_off_by_less_than_five_milliseconds_are_measured(jitter_s, is_accepted):
+    even_s = 0.03 + np.arange(580) / 30.0
+    for seed in range(4):
+        taken_s = even_s + np.random.default_rng([seed, 7]).normal(0.0, jitter_s, even_s.size)
+        motion = shaking(seed, lowest_hz=0.1, highest_hz=1.0, rms=0.05)
+        found = measure_camera_gyro(
+            uneven_camera(motion, seed, taken_s, even_s), imu(motion, seed, noise=2e-3)
+        )
+        assert found.accepted == is_accepted, found.why

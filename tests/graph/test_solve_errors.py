@@ -98,4 +98,16 @@ def test_an_assumed_rate_does_not_outvote_a_measured_drift() -> None:
     solution = solve(measurements, names, reference="imu")
     assert not any(edge.is_outlier for edge in solution.edges)
     assert solution.clocks["imu2"].drift_ppm == pytest.approx(800.0, abs=10.0)
-    assert solution.clocks["can"].drift_ppm is None
+    assert solution.clocks["can"].drift_std_ppm == pytest.approx(400.0)
+
+
+def test_nothing_is_assumed_of_the_rate_of_a_clock_that_is_no_crystal() -> None:
+    """Either the IMU or all cameras are far off, so the bus runs at the rate that it shows."""
+    names = ["cam0", "cam1", "imu", "can"]
+    measurements = [
+        *(pair(cam, "imu", 0.0, drift_ppm=3000.0, drift_std_ppm=50.0) for cam in names[:2]),
+        pair("can", "imu", 0.0, 1e-3, diagnostics={"drift_ppm": 30.0, "drift_std_ppm": 150.0}),
+    ]
+    can = solve(measurements, names, reference="cam0").clocks["can"]
+    assert can.drift_ppm == pytest.approx(-2970.0, abs=20.0)
+    assert can.drift_std_ppm == pytest.approx(158.0, abs=2.0)

@@ -205,3 +205,56 @@ def test_measurement_blind_to_a_step_is_not_accused() -> None:
     assert solution.clocks["cam"].step_s == pytest.approx(0.02, abs=1e-6)
     assert not any(edge.is_contradicted for edge in solution.edges)
     assert solution.clocks["cam"].offset_s == pytest.approx(0.0, abs=1e-4)
+
+
+def at_rest(source: str, target: str, after_s: float, **more: object) -> PairMeasurement:
+    """Return a measurement that saw a step while nothing moved for a while."""
+    fields: dict[str, object] = {
+        "step_at_ns": AT_NS + round(after_s * 1e9),
+        "diagnostics": {"step_at_std_s": 3.0},
+    }
+    return stepped(source, target, -0.03, **(fields | more))
+
+
+def test_steps_that_may_have_happened_at_once_are_one() -> None:
+    instants_s = (-4.0, 0.0, 4.0, 1.0, 2.0, 3.0)
+    measurements = [at_rest(cam, "imu", at_s) for cam, at_s in zip(CAMS, instants_s, strict=True)]
+    assert [*solve(measurements, [*CAMS, "imu"]).jumps] == ["imu"]
+
+
+@pytest.mark.parametrize(("after_s", "std_s"), [(2.0, 0.03), (-2.0, 0.03), (9.8, STD_S)])
+def test_offset_near_a_step_that_nobody_saw_holds_on_either_side(
+    after_s: float, std_s: float
+) -> None:
+    """The middle of the clip is before or after a step at rest, unless that is far away."""
+    camera = solve([at_rest("cam", "imu", after_s)], ["cam", "imu"], reference="imu").clocks["cam"]
+    assert camera.middle_std_s == pytest.approx(std_s, rel=1e-3)
+    assert camera.offset_std_s == pytest.approx(STD_S, rel=1e-3)
+
+
+def test_line_through_a_step_is_no_drift() -> None:
+    seen = stepped("can", "imu", 0.03, method="yaw_rate")
+    line = pair("can", "imu", 0.0, 5e-3, drift_ppm=2400.0, drift_std_ppm=300.0)
+    can = solve([seen, line], ["can", "imu"], reference="imu").clocks["can"]
+    assert can.drift_ppm is None
+    assert can.step_s == pytest.approx(0.03, abs=1e-6)
+
+
+JUMPS_ITSELF = {"diagnostics": {"source_jumps": 1.0}}
+
+
+def test_clocks_whose_own_timestamps_jump_are_blamed_however_many_they_are() -> None:
+    """All cameras step against the IMU, as one computer sets the clock of them all."""
+    measurements = [stepped(cam, "imu", -0.03, **JUMPS_ITSELF) for cam in CAMS]
+    solution = solve([*measurements, pair("imu", "can", 0.0)], [*CAMS, "imu", "can"])
+    assert {*solution.jumps} == {*CAMS}
+    assert all(jump.is_own for jump in solution.jumps.values())
+    assert not solution.step_suspects
+    assert solution.reference in ("imu", "can")
+    assert {*solution.suspects} == {*CAMS}
+
+
+def test_jump_of_one_clock_leaves_no_doubt_between_two() -> None:
+    solution = solve([stepped("a", "b", 0.03, **JUMPS_ITSELF)], ["a", "b"], preference=["a", "b"])
+    assert [*solution.jumps] == ["a"]
+    assert not solution.step_suspects

@@ -238,3 +238,11 @@ def test_drift_that_no_crystal_has_is_a_warning_inside_the_limit(drift_ppm: floa
     drifts = [w for w in result.warnings if w.code is ReasonCode.DRIFT]
     assert len(drifts) == n
     assert all("more than quartz does" in w.message for w in drifts)
+
+
+def test_drift_of_the_reference_is_not_told_of_all_others() -> None:
+    drifting = [replace(each, drift_ppm=800.0, drift_std_ppm=30.0) for each in GOOD[:2]]
+    result = judge_measured([*drifting, GOOD[2]], span_s=5.0)
+    drifts = [w for w in result.warnings if w.code is ReasonCode.DRIFT]
+    assert [w.source for w in drifts] == ["imu"]
+    assert "against cam_" in drifts[0].message

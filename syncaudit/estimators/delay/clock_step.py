@@ -25,6 +25,8 @@ MIN_PIECE_ROWS = 36
 MIN_PIECES = 3
 MAX_PIECES = 6
 MIN_STEP_S = 0.003
+# A piece whose mean squared change of rate is less than this part of the clip's may be at rest.
+AT_REST = 0.7
 # Rows of a piece that is compared by its residuals alone.
 MIN_COMPARED_ROWS = 8
 # Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
@@ -46,6 +48,9 @@ MIN_BOTH = 5
 # Prior on a clock's drift where the evidence does not determine it significantly, one sigma: quartz
 # stays within it.
 USUAL_DRIFT_PPM = 200.0
+# Prior probabilities that a clock steps within a clip, and that its rate is not that of quartz: of
+# verdicts, one in twenty may be wrong, and of clocks rather fewer.
+STEPPED, WRONG_RATE = 0.01, 0.05
 # Both sides of a step have one clock: their drifts differ by at most this many standard errors.
 MAX_SIDES_Z = 4.0
 # The place and the sides of a step are estimated alternately, this many times.
@@ -120,8 +125,8 @@ def _stepped(
         measure_near(increments.rows(rows), driver, fit.offset_s)
         for rows in np.array_split(np.arange(mid_s.size), n_pieces)
     ]
-    known = [piece for piece in pieces if piece is not None]
-    if len(known) < MIN_PIECES:
+    known = [piece for piece in pieces if piece is not None and not _is_at_rest(piece, fit)]
+    if len(known) < 2:  # two, with a rest between, are explained by a step and a drift alike
         return None
     times = np.array([piece.anchor_s for piece in known])
     delays = np.array([piece.offset_s for piece in known])
@@ -141,6 +146,15 @@ def _stepped(
         side = measure_near(increments.rows(rows), driver, level_s)
         levels_s.append(level_s if side is None else side.offset_s)
     return _located(increments, driver, fit, border_s, levels_s, reach_s)
+
+
+def _is_at_rest(piece: DelayFit, fit: DelayFit) -> bool:
+    """Return whether a piece shows only noise, which by chance prefers some delay.
+
+    It moves clearly less than the clip on average, and the driver's noise is not the source's.
+    """
+    motion, of_clip = (np.mean(each.sensitivity**2) / each.gain**2 for each in (piece, fit))
+    return bool(motion < AT_REST * of_clip and piece.gain < MIN_GAIN_SHARE * fit.gain)
 
 
 def _located(
@@ -299,6 +313,29 @@ def step_for_drift(
     return None, why_either(figures["drift_ppm"], fit.span_s)
 
 
+def apart_if_step(
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, drift_ppm: float
+) -> float:
+    """Return how far the offset would be off if a drift were a step as well, in seconds (rms).
+
+    For drifts that quartz may have, if rarely. If nothing moves for long, a step there explains the
+    same delays, but leaves the middle of the line on either side by half of the change. It counts
+    by its posterior probability.
+    """
+    drifting = fit_delay(
+        increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
+    )
+    step = _stepped(increments, driver, fit, min_gain=-math.inf)
+    if drifting is None or step is None:
+        return 0.0
+    gain = min(step_over_drift(fit, step, drifting), MIN_LIKELIHOOD_GAP)
+    rates = math.exp(-0.5 * (drift_ppm / USUAL_DRIFT_PPM) ** 2) + WRONG_RATE
+    odds = STEPPED * math.exp(gain) / rates
+    sides_s = np.array(step.sides_at(np.array(drifting.anchor_s)))
+    apart_s = float(np.max(np.abs(sides_s - drifting.offset_s)))
+    return apart_s * math.sqrt(odds / (1.0 + odds))
+
+
 def why_either(drift_ppm: float, span_s: float) -> str:
     """Describe why a step explains the change of the delay as well as a drift does."""
     return (
@@ -312,17 +349,20 @@ def step_over_drift(fit: DelayFit, step: ClockStep, drifting: DelayFit) -> float
     """Return by how much the log-likelihood of a step exceeds that of a drift.
 
     Both use the same increments, those of the fit of one delay, one mounting each, and their own
-    weights. Correlated residuals count for less.
+    weights. Correlated residuals count for less, and increments at rest not at all.
     """
     mid_s = fit.model.rows.mid_s
     drift_s = 1e-6 * (drifting.drift_ppm or 0.0) * (mid_s - drifting.anchor_s)
-    stepped = _fit_at(fit, step.offsets_at(mid_s))
-    drifted = _fit_at(fit, drifting.offset_s + drift_s)
+    delays_s = (drifting.offset_s + drift_s, step.offsets_at(mid_s))
+    drifted, stepped = (_fit_at(fit, each_s) for each_s in delays_s)
     if stepped is None or drifted is None:
         return -math.inf
     scale = np.minimum(stepped.scale, drifted.scale)
-    costs = [np.log1p((found.residuals / scale) ** 2).sum() for found in (drifted, stepped)]
-    return float(costs[0] - costs[1]) / min(fit.correlation_factor, drifting.correlation_factor)
+    costs = [np.log1p((found.residuals / scale) ** 2).sum(axis=1) for found in (drifted, stepped)]
+    apart = (drifted.design - stepped.design)[:, : fit.model.driver.n_channels]
+    share = fit.model.distinct_share(apart, delays_s[0] - delays_s[1])
+    gain = float(share @ (costs[0] - costs[1]))
+    return gain / min(fit.correlation_factor, drifting.correlation_factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,10 +463,13 @@ def locate_step(
 ) -> tuple[float, float]:
     """Return the instant of a step, near a first guess, by the smallest residuals; and its error.
 
-    While nothing moves, all instants are equally good: any that leaves hardly more than the
-    smallest residuals is possible (correlated residuals count for less: the factor is that by which
-    they increase the variance of the sides' delays). Both sides share one mixing matrix: separate
-    ones would affect the few rows near the step more than the delays do.
+    While nothing moves, all instants are equally good, and only the noise of the driver differs
+    between the delays of both sides: any that leaves hardly more than the
+    smallest residuals is possible, also beyond `reach_s` (correlated residuals count for less: the
+    factor is that by which they increase the variance of the sides' delays). The increment that
+    contains the step has neither delay, so the instant may be one increment off. Both sides share
+    one mixing matrix: separate ones would affect the few rows near the step more than the delays
+    do.
     """
     rows, driver = fit.model.rows, fit.model.driver
     mid_s = rows.mid_s
@@ -434,19 +477,22 @@ def locate_step(
     linear = _fit_at(fit, step.offsets_at(mid_s)) if near.size > 1 else None
     if linear is None:
         return step.at_s, reach_s
-    costs = []
+    costs, changes = [], []
     for side_s in step.sides_at(mid_s):
         delays_s = side_s - fit.row_shift_s
         begin_s, end_s = (
             np.clip(t + delays_s, driver.start_s, driver.stop_s)
             for t in (rows.start_s, rows.stop_s)
         )
-        change = driver.at(end_s) - driver.at(begin_s)
-        rest = linear.residuals + linear.fitted - change @ linear.mixing.T
-        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1)[near])
-    total = np.cumsum(costs[0]) + costs[1].sum() - np.cumsum(costs[1])
-    best = int(near[int(np.argmin(total))])
+        changes.append(driver.at(end_s) - driver.at(begin_s))
+        rest = linear.residuals + linear.fitted - changes[-1] @ linear.mixing.T
+        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1))
+    share = fit.model.distinct_share(changes[0] - changes[1], np.array(step.step_s))
+    total = np.cumsum(share * (costs[0] - costs[1]))
+    best = int(near[int(np.argmin(total[near]))])
     best_s = 0.5 * float(mid_s[best] + mid_s[min(best + 1, mid_s.size - 1)])
-    likely = near[total - total.min() <= LIKELY_INSTANT * correlation_factor]
-    apart_s = mid_s[likely] - best_s
-    return best_s, float(np.sqrt(np.mean(apart_s**2)))
+    is_likely = total - total[best] <= LIKELY_INSTANT * correlation_factor
+    apart_s = mid_s[is_likely] - best_s
+    return best_s, math.hypot(
+        float(np.sqrt(np.mean(apart_s**2))), float(rows.width_s[best]) / math.sqrt(3.0)
+    )

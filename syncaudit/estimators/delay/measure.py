@@ -12,6 +12,8 @@ import numpy as np
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.clock_step import (
+    USUAL_DRIFT_PPM,
+    apart_if_step,
     find_step,
     is_uneven,
     is_unlike_quartz,
@@ -148,6 +150,9 @@ def _refine(
         step, why = step_for_drift(increments, driver, fit, figures)
         if step is not None:
             found = record_delay(task, increments, driver, fit, step, figures)
+    elif step is None and abs(found.drift_ppm or 0.0) > USUAL_DRIFT_PPM:
+        apart_s = apart_if_step(increments, driver, fit, found.drift_ppm or 0.0)
+        found = replace(found, offset_std_s=math.hypot(found.offset_std_s or 0.0, apart_s))
     answer = partial(answer_at, found, task)
     if step is None:
         why = why or why_parts_disagree(parts, fit, answer)

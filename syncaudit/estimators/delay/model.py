@@ -145,9 +145,23 @@ class DelayModel:
         larger than in the quiet parts, even where fast vibration makes it look larger.
         """
         followed = bend[:, _is_followed(self.driver)]
-        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
+        power = moving_mean(np.sum(followed**2, axis=1))
         quiet = np.partition(power, power.size // QUIET_PART)[power.size // QUIET_PART]
         share: Floats = 1.0 - np.minimum(self.noise2, quiet) / (power + 1e-300)
+        return np.maximum(0.0, share)
+
+    def distinct_share(self, apart: Floats, delay_s: Floats) -> Floats:
+        """Return which share of the driver's difference between two delays is motion, shape (n,).
+
+        `apart`, shape (n, k): increments at one delay less those at another, `delay_s` farther,
+        shape (n,) or one for all. At rest the two contain nothing but noise, that of the two times
+        between them.
+        """
+        power = np.sum(apart[:, _is_followed(self.driver)] ** 2, axis=1)
+        power = moving_mean(power)
+        between_s = np.minimum(np.abs(delay_s), self.rows.width_s)
+        density = self.noise2 * np.maximum(self.reach_s, 0.5 * self.driver.period_s)
+        share: Floats = 1.0 - 2.0 * density * between_s / (power + 1e-300)
         return np.maximum(0.0, share)
 
     def strength(self, found: Linearised) -> tuple[float, float]:
@@ -262,6 +276,11 @@ class Linearised:
         """Remove the linear part from every column of `matrix`, shape (n, m)."""
         linear = _coefficients(self.solver, self.weighted, matrix)
         return matrix - self.design @ linear.T
+
+
+def moving_mean(squares: Floats) -> Floats:
+    """Return means of neighbouring rows, shape (n,); rounding of their running sum is cut at 0."""
+    return np.maximum(uniform_filter1d(squares, MOTION_ROWS, mode="nearest"), 0.0)
 
 
 def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
@@ -423,7 +442,7 @@ def noise_of_motion(
     if is_even:
         return noise, np.ones_like(residuals)
     information = sensitivity**2
-    motion = uniform_filter1d(information.sum(axis=1), MOTION_ROWS, mode="nearest")
+    motion = moving_mean(information.sum(axis=1))
     motion = np.maximum(motion, 1e-12 * motion.max() + 1e-300)[:, None]
     excess = ((MAD_TO_STD * residuals) ** 2 - CLEARLY_MORE * noise**2) / motion
     order = np.argsort(excess, axis=0)

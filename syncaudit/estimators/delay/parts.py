@@ -35,8 +35,10 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
-# Standard deviations of single frames' errors that refuse a delay; smaller ones are claimed.
-FLUTTERS_S = 0.005 * 2.0 ** (0.5 * np.arange(8))
+# Standard deviations of single frames' errors that are compared, and from which a delay is refused:
+# without smaller ones to compare with, errors of 2 ms would be taken for 5.
+FLUTTERS_S = 0.005 * 2.0 ** (0.5 * np.arange(-5, 8))
+MAX_FLUTTER_S = 0.005
 # Times over which these errors are alike: from frame to frame, within a second, and beyond.
 FLUTTER_CORRELATED_S = (0.001, 0.3, 3.0)
 # Other sources: time over which a delay counts as constant, fewest such windows, and the reduced
@@ -195,7 +197,7 @@ def why_delay_flutters(fit: DelayFit) -> tuple[str, float] | None:
     """
     is_of_frames = fit.model.rows.period_s == 0.0
     flutter_s = _errors_of_frames(fit) if is_of_frames else _variation_by_windows(fit)
-    if flutter_s < FLUTTERS_S[0]:
+    if flutter_s < MAX_FLUTTER_S:
         return None
     told = (
         "frames were not captured evenly, as their timestamps say, or the image is stabilised"
@@ -259,7 +261,8 @@ def _errors_of_frames(fit: DelayFit) -> float:
             gain = (-0.5 * n * math.log(kept) - volume) / max(1.0, fit.correlation_factor)
             if gain > best:
                 best, flutter_s = gain, tried_s * math.sqrt(kept)
-    n_tried = len(FLUTTERS_S) * len(FLUTTER_CORRELATED_S)
+    # Those that refuse nothing cause no false alarm.
+    n_tried = np.count_nonzero(FLUTTERS_S >= MAX_FLUTTER_S) * len(FLUTTER_CORRELATED_S)
     return flutter_s if best >= math.log(n_tried / MAX_CHANCE) else 0.0
 
 
