@@ -251,6 +251,17 @@ def _shows_bands(light: Floats) -> bool:
     return bool(np.count_nonzero(is_band) >= MIN_FRAMES)
 
 
+def _full_at(light: Floats) -> float:
+    """Return what full light shows in a few outer rows, as a share of the pattern.
+
+    No other rows show it, so where all frames that light them agree, the pattern is wrong there:
+    ramps that the image border cuts differ from frame to frame. `light`: shape (f, n).
+    """
+    levels = light.mean(axis=1)
+    brightest = levels[levels > max(0.5, levels.max() - MAX_RANGE)]
+    return float(np.median(brightest)) if brightest.size >= MIN_FRAMES else 1.0
+
+
 def _rough(
     light: Floats,
     info: Floats,
@@ -268,11 +279,12 @@ def _rough(
     """
     found = []
     least_px = LEAST_BAND * (exposure_px or 0.0)
+    full = _full_at(light[:, :SMOOTH_ROWS]), _full_at(light[:, -SMOOTH_ROWS:])
     for row, weight, own, has_any in zip(light, info, sense.tolist(), has_ramp, strict=True):
         edges = WHOLLY_LIT
         if has_any:
             least = 0.0 if own else least_px
-            edges = rough_edges(row, weight > 0.0, shape.length_px, least_px=least)
+            edges = rough_edges(row, weight > 0.0, shape.length_px, least_px=least, full=full)
         if own and len(edges.rows) > 1:
             n_lit = row.size * float(np.clip(row[weight > 0.0], 0.0, 1.0).mean())
             edges = FrameEdges(rows=(row.size - n_lit,), signs=(1,), is_lit=False)

@@ -210,12 +210,18 @@ class RampFit:
 
 
 def rough_edges(
-    light: Floats, is_known: Bools, ramp_px: float, *, least_px: float = 0.0
+    light: Floats,
+    is_known: Bools,
+    ramp_px: float,
+    *,
+    least_px: float = 0.0,
+    full: tuple[float, float] = (1.0, 1.0),
 ) -> FrameEdges:
     """Return where the light of a frame crosses a half, and the ramps that its border cuts.
 
     `light`, shape (h,): share of full light in each row, of which those in `is_known` count. No
-    ramp cut by the border is nearer to the other edge of a band than `least_px`.
+    ramp cut by the border is nearer to the other edge of a band than `least_px`. `full`: what full
+    light shows in the first rows and in the last.
     """
     length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
     smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
@@ -228,7 +234,8 @@ def rough_edges(
     for is_top in (True, False):
         near, level = (is_lit[:border], smooth[:5]) if is_top else (is_lit[-border:], smooth[-5:])
         is_bright = bool(near.all())
-        cut = 1.0 - float(level.mean()) if is_bright else float(level.mean())
+        share = float(level.mean()) / full[0 if is_top else 1]
+        cut = 1.0 - share if is_bright else share
         if (near.any() and not is_bright) or cut <= MIN_CUT_LIGHT:
             continue
         beyond_px = (0.5 - cut) * ramp_px
