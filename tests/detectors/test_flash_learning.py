@@ -223,3 +223,30 @@ def test_few_bands_do_not_limit_the_light(seed):
     bands, _ = _banded(-100.0, 8, seed=seed)
     reached = reached_rows(gathered(bands[bands.max(axis=1) > 0.3]))
     assert (reached.start, reached.stop) == (0, HEIGHT)
+
+
+def _uneven(first_px, *, height_px=300.0, ramp_px=100.0):
+    """Return light of bands in rows that a lamp reaches unevenly, and most weakly at the bottom."""
+    rows = np.arange(HEIGHT)
+    ends = np.array(first_px)[:, None] + np.array([0.0, height_px])[:, None, None]
+    up, low = np.clip(0.5 + (rows - ends) / ramp_px, 0.0, 1.0)
+    reached = 1.0 - 0.35 * np.clip((rows - 380.0) / 60.0, 0.0, 1.0)
+    return (up - low) * reached
+
+
+@pytest.mark.parametrize("first_px", [(250.0, 300.0, 340.0, 270.0), (220.0, 240.0, 260.0)])
+def test_a_lamp_that_reaches_the_last_rows_less_draws_no_edges_there(first_px):
+    """No other frames show these rows: the pattern may be wrong there in all of them alike."""
+    above_px = (-160.0, -120.0, -200.0, -90.0, -180.0)
+    learnt = learn(gathered(_uneven((*first_px, *above_px))))
+    assert learnt.n_tried == len(learnt.edges) == len(first_px) + len(above_px)
+
+
+def test_frames_that_a_lamp_lights_unevenly_are_lit_all_the_same():
+    first_px = (-400.0,) * 6 + (60.0, 100.0, 150.0, 200.0)
+    turn = 1.0 + 0.3 * np.sin(np.arange(HEIGHT) / 60.0)
+    light = _uneven(first_px, height_px=1000.0, ramp_px=60.0) * turn
+    strong = np.where(np.arange(len(first_px)) < 6, 60.0, 0.0)
+    lit = replace(gathered(light), rise=strong, fall=strong)
+    learnt = learn(lit)
+    assert set(learnt.whole) == {k for at in range(0, 60, 10) for k in (at, at + 1)}
