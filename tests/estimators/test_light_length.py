@@ -116,12 +116,14 @@ def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():
         exposure_part=np.zeros(sense.size),
         exposure_s=None,
         half_light_s=0.0,
+        half_light_std_s=3e-4,
         half_s=np.where(np.arange(sense.size) < 2, 0.02, 0.0),
     )
     _, found = limit_light([rows, guessed])
     assert found.sense is None
     assert found.half_s is None
     assert found.half_light_s is None
+    assert found.rise_std_s == 3e-4  # of a tail that these edges would not show
     assert np.array_equal(found.exposure_part, rows.exposure_part[2:])
     for right in (
         dataclasses.replace(guessed, exposure_s=0.008),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -176,7 +177,9 @@ class FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
 
         Edges between two frames carry no information then and are left out. Lights of which only
-        one sense was seen stay as they are, as do ramps of which both ends were dated.
+        one sense was seen stay as they are, as do ramps of which both ends were dated. Half of the
+        light arrives as far from the middle of their ramps as the course of a lasting light may be
+        from even: a flash may have a tail that these ramps do not show.
         """
         if self.sense is None or not {-1, 1} <= set(self.sense.tolist()):
             return self
@@ -194,7 +197,7 @@ class FlashEdges:
             half_light_s=None,
             half_light_std_s=None,
             sense=None,
-            rise_std_s=0.0,
+            rise_std_s=math.hypot(self.rise_std_s, self.half_light_std_s or 0.0),
             edge_shift_std_s=0.0,
             half_s=None,
             late_s=None if self.late_s is None else self.late_s[used],
