@@ -179,7 +179,7 @@ def _by_points(
     n_flashes = observations.flash_s.size
     dated = np.bincount(observations.flash, weights=weights, minlength=n_flashes) > 0.0
     if not dated.any():
-        prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+        prior = observations.prior_std
         return dated, replace(solution, x=np.zeros(prior.size), covariance=np.diag(prior**2))
     return dated, solve(
         observations, solution, np.zeros(weights.size), replace(noise, weights=weights)

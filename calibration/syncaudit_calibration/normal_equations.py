@@ -135,7 +135,7 @@ def solve(
     Derivatives are taken at the rows corrected for their estimated errors `row_errors_s`, shape
     (n,), in seconds.
     """
-    prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+    prior = observations.prior_std
     x, flash_s = np.zeros(prior.size), observations.flash_s
     design = observations.design
     residuals = observations.u_s - flash_s[observations.flash]
@@ -177,7 +177,7 @@ def reduced_products(
     pull, weight : ndarray, shape (m,)
         The estimate of unknown k is ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
     """
-    prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+    prior = observations.prior_std
     whitener = _Whitener(observations, noise)
     rows = np.column_stack([observations.design * prior, columns, residuals])
     left = whitener.without_flashes(whitener.whitened(rows))

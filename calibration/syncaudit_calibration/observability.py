@@ -66,7 +66,7 @@ def unobservable_cameras(adjustment: Adjustment) -> Unobservable:
     ]
     if not columns:
         return Unobservable()
-    prior = np.array([observations.unknowns[k].prior_std for k in columns])
+    prior = observations.prior_std[columns]
     posterior = adjustment.covariance[np.ix_(columns, columns)] / np.outer(prior, prior)
     variances, directions = np.linalg.eigh(posterior)
     refused: dict[str, str] = {}

@@ -58,6 +58,11 @@ class Observations:
     stamp_s: Floats
     flash_s: Floats  # shape (f,): rough instants after the reference's anchor
 
+    @property
+    def prior_std(self) -> Floats:
+        """Return the prior standard deviations of the unknowns, shape (p,)."""
+        return np.array([unknown.prior_std for unknown in self.unknowns])
+
     def column(self, kind: str, source: str = "") -> int | None:
         """Return the column of an unknown, or None if it is not an unknown."""
         for k, unknown in enumerate(self.unknowns):

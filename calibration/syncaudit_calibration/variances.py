@@ -35,6 +35,7 @@ class Groups:
 
     group: Ints  # shape (n,): group of every observation
     source: Ints  # shape (g,): source of every group
+    flash: Ints  # shape (g,): its flash
     # shape (g,): number of flashes in the same frame: their common error is treated as independent
     # per flash, so its variance is multiplied by this
     multiplicity: Floats
@@ -56,6 +57,7 @@ def grouped(observations: Observations) -> Groups:
     return Groups(
         group=group.reshape(-1).astype(np.int64),
         source=unique[0].astype(np.int64),
+        flash=unique[2].astype(np.int64),
         multiplicity=count[frame.reshape(-1)].astype(np.float64),
     )
 
@@ -181,15 +183,14 @@ def without_row_noise(
     at = np.flatnonzero([unknown.kind == "line_delay" for unknown in observations.unknowns])
     if not at.size:
         return solution
-    prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+    prior = observations.prior_std
     rows = prior_rows(observations.unknowns)
     least = np.linalg.inv(np.linalg.inv(rows.T @ rows)[np.ix_(at, at)])
     first = np.unique(groups.group, return_index=True)[1]
     of_rows = 1.0 - noise.share
-    seeming = of_rows * (
-        1.0 - of_rows * _group_redundancy(observations, solution, groups, noise, is_point)
-    )
-    seeming *= 1.0 - noise.total * of_rows * solution.own_var[observations.flash[first]]
+    redundancy = _group_redundancy(solution, groups, noise, is_point)
+    seeming = of_rows * (1.0 - of_rows * redundancy)
+    seeming *= 1.0 - noise.total * of_rows * solution.own_var[groups.flash]
     line_s = np.maximum(line_delays_s(observations, solution.x)[first], 1e-12)
     lever = prior[at] * (observations.design[first][:, at] != 0.0) / line_s[:, None]
     scaled = solution.factor / prior[:, None]
@@ -202,14 +203,9 @@ def without_row_noise(
     return replace(solution, factor=factor, covariance=factor @ factor.T)
 
 
-def _group_redundancy(
-    observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
-) -> Floats:
+def _group_redundancy(solution: Solution, groups: Groups, noise: Noise, is_point: Bools) -> Floats:
     """Return the redundancy of each group, timestamps counted once; 0 where it has no points."""
-    used = np.flatnonzero(is_point)
-    flash = np.zeros(noise.common.size, dtype=np.int64)
-    flash[groups.group[used]] = observations.flash[used]
-    spread = solution.variance_of(noise.mean_of(solution.design), flash)
+    spread = solution.variance_of(noise.mean_of(solution.design), groups.flash)
     total = noise.total
     variance = noise.common + 1.0 / np.maximum(total, 1e-300)
     has_say = np.bincount(groups.group, weights=is_point, minlength=total.size) > 0
@@ -220,9 +216,6 @@ def _redundancy(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
 ) -> Floats:
     """Return the redundancy of the observations of each flash."""
-    used = np.flatnonzero(is_point)
-    flash = np.zeros(noise.common.size, dtype=np.int64)
-    flash[groups.group[used]] = observations.flash[used]
-    left = _group_redundancy(observations, solution, groups, noise, is_point)
-    found = np.bincount(flash, weights=left, minlength=observations.flash_s.size)
+    left = _group_redundancy(solution, groups, noise, is_point)
+    found = np.bincount(groups.flash, weights=left, minlength=observations.flash_s.size)
     return found.astype(np.float64)

@@ -147,7 +147,6 @@ def _beyond_quartz(case: ClockCase) -> tuple[Finding, ...]:
         for clock, each in clocks.items()
         if each.drift_ppm is not None and each.drift_std_ppm is not None
     }
-
     if case.clock not in rates:
         return ()
 

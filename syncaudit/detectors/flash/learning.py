@@ -204,8 +204,8 @@ def find_order(lit: LitFrames) -> int:
 
     A light that goes on or off during the readout and stays so shows in all rows read after it.
     """
-    smooth = uniform_filter1d(first_light(lit), SMOOTH_ROWS, axis=1)
-    is_switch = (np.ptp(smooth, axis=1) > MIN_CONTRAST) & (lit.sense != 0) & ~lit.is_late
+    smooth, has_ramp, _ = _classified(first_light(lit))
+    is_switch = has_ramp & (lit.sense != 0) & ~lit.is_late
     rows = np.linspace(-1.0, 1.0, smooth.shape[1])
     signs = np.sign(np.clip(smooth[is_switch], 0.0, 1.0) @ rows)
     is_shown = signs.size >= MIN_FRAMES and abs(signs.mean()) > MIN_IN_ORDER

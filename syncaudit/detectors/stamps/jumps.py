@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.dsp.robust import mad_std
 from syncaudit.model.arrays import Ints
 
 # A jump is this many standard deviations of intervals high: robust ones, beside which delays of
@@ -37,7 +37,7 @@ def shows_jump(time_ns: Ints, *, size_s: float, std_s: float, near_ns: int, reac
         return False
     intervals_s = 1e-9 * np.diff(time_ns).astype(np.float64)
     excess_s = intervals_s - np.median(intervals_s)
-    scatter_s = float(mad_std_of_columns(excess_s[:, None])[0])
+    scatter_s = mad_std(excess_s)
     if abs(size_s) < _CLEAR * scatter_s:
         return False
     odd = np.flatnonzero(np.abs(excess_s) > 0.5 * abs(size_s))

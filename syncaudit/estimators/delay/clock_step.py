@@ -48,8 +48,9 @@ MIN_BOTH = 5
 # Prior on a clock's drift where the evidence does not determine it significantly, one sigma: quartz
 # stays within it.
 USUAL_DRIFT_PPM = 200.0
-# Prior probabilities that a clock steps within a clip, and that its rate is not that of quartz: of
-# verdicts, one in twenty may be wrong, and of clocks rather fewer.
+# Prior probabilities that a clock steps within a clip, and that its rate is not that of quartz: as
+# that of a wrong verdict at a confidence of 95 %. Were it larger, every clip whose drift cannot be
+# measured would be held back. Steps are rarer.
 STEPPED, WRONG_RATE = 0.01, 0.05
 # Both sides of a step have one clock: their drifts differ by at most this many standard errors.
 MAX_SIDES_Z = 4.0
@@ -464,12 +465,11 @@ def locate_step(
     """Return the instant of a step, near a first guess, by the smallest residuals; and its error.
 
     While nothing moves, all instants are equally good, and only the noise of the driver differs
-    between the delays of both sides: any that leaves hardly more than the
-    smallest residuals is possible, also beyond `reach_s` (correlated residuals count for less: the
-    factor is that by which they increase the variance of the sides' delays). The increment that
-    contains the step has neither delay, so the instant may be one increment off. Both sides share
-    one mixing matrix: separate ones would affect the few rows near the step more than the delays
-    do.
+    between the delays of both sides: any that leaves hardly more than the smallest residuals is
+    possible, also beyond `reach_s` (correlated residuals count for less: the factor is that by
+    which they increase the variance of the sides' delays). The increment that contains the step has
+    neither delay, so the instant may be one increment off. Both sides share one mixing matrix:
+    separate ones would affect the few rows near the step more than the delays do.
     """
     rows, driver = fit.model.rows, fit.model.driver
     mid_s = rows.mid_s

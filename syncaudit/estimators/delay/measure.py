@@ -27,7 +27,7 @@ from syncaudit.estimators.delay.parts import (
     parts_of_equal_information,
     why_delay_flutters,
     why_delay_wanders,
-    why_middle_deviates,
+    why_part_deviates,
     why_parts_disagree,
 )
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse, refuse_vague
@@ -161,11 +161,7 @@ def _refine(
             delays_s = np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()])
             others = compare_other_delays(fit, delays_s)
             end = find_deviant_end(others)
-        deviant = (
-            (end.words, end.apart_s)
-            if end is not None and end.is_certain
-            else why_middle_deviates(others)
-        )
+        deviant = why_part_deviates(end, others)
         if deviant is None and not task.is_baseline_only:
             deviant = why_delay_flutters(fit)
         if deviant is not None:

@@ -157,8 +157,7 @@ class DelayModel:
         shape (n,) or one for all. At rest the two contain nothing but noise, that of the two times
         between them.
         """
-        power = np.sum(apart[:, _is_followed(self.driver)] ** 2, axis=1)
-        power = moving_mean(power)
+        power = moving_mean(np.sum(apart[:, _is_followed(self.driver)] ** 2, axis=1))
         between_s = np.minimum(np.abs(delay_s), self.rows.width_s)
         density = self.noise2 * np.maximum(self.reach_s, 0.5 * self.driver.period_s)
         share: Floats = 1.0 - 2.0 * density * between_s / (power + 1e-300)

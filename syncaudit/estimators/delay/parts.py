@@ -382,8 +382,25 @@ def find_deviant_end(others: OtherDelays) -> DeviantEnd | None:
     )
 
 
-def why_middle_deviates(
-    others: OtherDelays, *, least_s: float = 0.0, explained: float = MIN_RUN_EXPLAINED
+def why_part_deviates(
+    end: DeviantEnd | None,
+    others: OtherDelays,
+    *,
+    least_s: float = 0.0,
+    explained: float = MIN_RUN_EXPLAINED,
+) -> tuple[str, float] | None:
+    """Return which part of a clip certainly has another delay, and how far off that is, or None.
+
+    `end`: from `find_deviant_end`. `least_s`, `explained`: of runs inside, as for
+    `_why_middle_deviates`.
+    """
+    if end is not None and end.is_certain:
+        return end.words, end.apart_s
+    return _why_middle_deviates(others, least_s=least_s, explained=explained)
+
+
+def _why_middle_deviates(
+    others: OtherDelays, *, least_s: float, explained: float
 ) -> tuple[str, float] | None:
     """Return which part inside a clip has another delay, and how far off that is, or None.
 

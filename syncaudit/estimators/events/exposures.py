@@ -18,7 +18,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
     longest_readout_s,
 )
-from syncaudit.estimators.events.light_length import longest_light_s
+from syncaudit.estimators.events.light_length import longest_light_s, showing_half_light
 from syncaudit.model import FlashEdges, Quantity
 from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
 
@@ -277,11 +277,7 @@ def share_half_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source, of one light.
     """
-    shown = [
-        item
-        for item in evidence
-        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
-    ]
+    shown = showing_half_light(evidence)
     if not shown:
         return list(evidence)
     best = min(shown, key=lambda item: item.half_light_std_s or 0.0)

@@ -102,7 +102,15 @@ def longest_light_s(evidence: Sequence[EventEvidence]) -> float | None:
 def _light_lengths_s(evidence: Sequence[EventEvidence], by: float) -> list[float]:
     """Return the lengths of pulses that rows show, plus `by` standard errors."""
     return [
-        2.0 * (item.half_light_s + by * (item.half_light_std_s or 0.0))
+        2.0 * ((item.half_light_s or 0.0) + by * (item.half_light_std_s or 0.0))
+        for item in showing_half_light(evidence)
+    ]
+
+
+def showing_half_light(evidence: Sequence[EventEvidence]) -> list[FlashEdges]:
+    """Return the cameras whose ramps show when half of a pulse had arrived."""
+    return [
+        item
         for item in evidence
         if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
     ]

@@ -22,7 +22,7 @@ from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
 from syncaudit.estimators.delay.parts import (
     compare_other_delays,
     find_deviant_end,
-    why_middle_deviates,
+    why_part_deviates,
 )
 from syncaudit.estimators.delay.record import DelayTask, record_delay, refuse
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
@@ -262,11 +262,7 @@ def _departure(record: PairMeasurement, task: DelayTask, fit: DelayFit) -> tuple
     delays_s, stds_s = np.array([answer_at(record, task, at_s) for at_s in fit.mid_s.tolist()]).T
     others = compare_other_delays(fit, delays_s)
     end = find_deviant_end(others)
-    found = (
-        (end.words, end.apart_s)
-        if end is not None and end.is_certain
-        else why_middle_deviates(others, least_s=MIN_LATE_S, explained=MIN_LATE_EXPLAINED)
-    )
+    found = why_part_deviates(end, others, least_s=MIN_LATE_S, explained=MIN_LATE_EXPLAINED)
     # The mixing of the whole is no better known than the delay.
     return found if found and abs(found[1]) > MAX_PART_Z * float(stds_s.max()) else None
 

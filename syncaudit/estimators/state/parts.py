@@ -32,6 +32,7 @@ from scipy.stats import t as student_t
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import (
     USUAL_DRIFT_PPM,
+    WRONG_RATE,
     ClockStep,
     locate_step,
     step_over_drift,
@@ -66,9 +67,6 @@ MIN_GAIN = 12.0
 # A step is at least this many standard errors, including the mixing error of either side.
 MIN_Z = 4.0
 
-# Prior probability of a wrong rate: that of a wrong verdict at a confidence of 95 %. Were it
-# larger, every clip whose drift cannot be measured would be held back.
-WRONG_RATE = 0.05
 # Rates tried, evenly spaced on a logarithmic scale: nothing is known of their magnitude.
 N_RATES = 64
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state.parts import WRONG_RATE, with_likely_drift
+from syncaudit.estimators.delay.clock_step import WRONG_RATE
+from syncaudit.estimators.state.parts import with_likely_drift
 from syncaudit.model import PairMeasurement
 
 LEVEL = PairMeasurement(
